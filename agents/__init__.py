@@ -1,0 +1,1 @@
+"""Who answers: the vote, the standard and the deep engine."""

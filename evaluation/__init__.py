@@ -1,0 +1,1 @@
+"""Measurements on anybody's gold: metrics, conditions, reports."""

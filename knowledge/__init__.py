@@ -1,0 +1,1 @@
+"""What is known before any patient: codes, labels, priors, weights, learned scorers, calibration."""

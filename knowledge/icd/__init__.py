@@ -1,0 +1,1 @@
+"""ICD-10 code systems and the coding cascade."""

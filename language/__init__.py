@@ -1,0 +1,1 @@
+"""Reading clinical text: language, words, sections, views."""

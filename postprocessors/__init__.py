@@ -1,0 +1,1 @@
+"""Node postprocessors over retrieved evidence."""

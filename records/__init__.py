@@ -1,0 +1,1 @@
+"""What comes in: outpatient records, their readers, de-identification and demo data."""

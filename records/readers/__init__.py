@@ -1,0 +1,1 @@
+"""Streaming readers, one module a format."""

@@ -1,0 +1,1 @@
+"""One LlamaIndex retriever per index."""

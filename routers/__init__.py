@@ -1,0 +1,1 @@
+"""Understanding the question and choosing who answers."""
