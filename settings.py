@@ -254,7 +254,8 @@ def _explain(error: ValidationError, path: Path | None) -> str:
         variable = ENV_PREFIX + ENV_DELIMITER.join(where).upper()
         source = variable if variable in os.environ else str(path or "settings")
         if fault["type"] == "extra_forbidden":
-            lines.append(f"{source}: unknown key {key}; {_suggest(key, _known_keys())}")
+            known = _known_keys() if len(where) > 1 else [*_sections()]
+            lines.append(f"{source}: unknown key {key}; {_suggest(key, known)}")
         else:
             got = "" if isinstance(fault["input"], dict) else f", got {fault['input']!r}"
             lines.append(f"{source}: {key}: {fault['msg']}{got}")
