@@ -25,6 +25,7 @@ T = TypeVar("T")
 Schema = Mapping[str, Any]
 _log = logging.getLogger(__name__)
 _NO_KEY = "none"
+REPAIR = "That answer cannot be used: {complaint}. Answer again with the JSON object alone."
 
 
 class JsonReply(NamedTuple, Generic[T]):
@@ -50,6 +51,15 @@ class _Served:
 
     model: str
     context_window: int | None
+
+
+@dataclass(frozen=True)
+class _Ask(Generic[T]):
+    messages: Sequence[ChatMessage]
+    schema: Schema
+    check: Callable[[Any], T] | None
+    max_tokens: int
+    repair: str
 
 
 class ServedLlm:
@@ -111,6 +121,7 @@ class ServedLlm:
         deadline: Deadline | None = None,
         check: Callable[[Any], T] | None = None,
         max_tokens: int | None = None,
+        repair: str = REPAIR,
     ) -> JsonReply[T]:
         """Ask once, repair once, and give back what ``check`` made of the JSON.
 
@@ -121,12 +132,13 @@ class ServedLlm:
             check: turns the parsed JSON into the value, raising ValueError to refuse it; its message is
                 shown to the model in the repair.
             max_tokens: of one answer, where it differs from the setting.
+            repair: what is said after a refused answer, with ``{complaint}``.
 
         Raises:
             LlmError: with the fault.
         """
-        work = self._complete(messages, schema, deadline or self._deadline(), check, max_tokens)
-        return self._thread.run(work)
+        ask = _Ask(messages, schema, check, max_tokens or self.max_tokens, repair)
+        return self._thread.run(self._complete(ask, deadline or self._deadline()))
 
     async def acomplete_json(
         self,
@@ -136,10 +148,11 @@ class ServedLlm:
         deadline: Deadline | None = None,
         check: Callable[[Any], T] | None = None,
         max_tokens: int | None = None,
+        repair: str = REPAIR,
     ) -> JsonReply[T]:
         """:meth:`complete_json` without blocking the event loop."""
-        work = self._complete(messages, schema, deadline or self._deadline(), check, max_tokens)
-        return await self._thread.arun(work)
+        ask = _Ask(messages, schema, check, max_tokens or self.max_tokens, repair)
+        return await self._thread.arun(self._complete(ask, deadline or self._deadline()))
 
     def probe(self, deadline: Deadline | None = None) -> None:
         """Ask the server for its model and limits now, rather than at the first question.
@@ -165,17 +178,9 @@ class ServedLlm:
             async with asyncio.timeout(deadline.left_s):
                 await self._discover()
 
-    async def _complete(
-        self,
-        messages: Sequence[ChatMessage],
-        schema: Schema,
-        deadline: Deadline,
-        check: Callable[[Any], T] | None,
-        max_tokens: int | None,
-    ) -> JsonReply[T]:
+    async def _complete(self, ask: _Ask[T], deadline: Deadline) -> JsonReply[T]:
         spent = TokenUse()
-        talk = list(messages)
-        limit = max_tokens or self.max_tokens
+        talk = list(ask.messages)
         complaint, fault = "", LlmFault.INVALID
         for _ in range(2):
             text = ""
@@ -183,20 +188,23 @@ class ServedLlm:
                 with faults(deadline):
                     async with asyncio.timeout(deadline.left_s):
                         await self._discover()
-                        text, finish, used = await self._stream(talk, schema, limit)
+                        text, finish, used = await self._stream(talk, ask.schema, ask.max_tokens)
             except LlmError as error:
+                if error.fault in {LlmFault.HTTP, LlmFault.REFUSED}:
+                    self._served = None  # a restarted server may have another model
                 raise LlmError(error.fault, error.detail, add_tokens(spent, error.tokens)) from error
             spent = add_tokens(spent, used)
             if finish == "length":
-                complaint, fault = f"the answer was longer than {limit} tokens", LlmFault.CUT_OFF
+                complaint, fault = f"the answer was longer than {ask.max_tokens} tokens", LlmFault.CUT_OFF
             else:
                 try:
                     value = json.loads(_without_fence(text), strict=False)
-                    return JsonReply(check(value) if check else value, spent)
+                    return JsonReply(ask.check(value) if ask.check else value, spent)
                 except (ValueError, RecursionError) as error:
                     complaint, fault = _short(error), LlmFault.INVALID
             _log.info("answer of %s refused (%s)", self.model, fault)
-            talk = [*messages, ChatMessage(role="assistant", content=text[:2000]), _repair(complaint)]
+            plea = ChatMessage(role="user", content=ask.repair.format(complaint=complaint))
+            talk = [*ask.messages, ChatMessage(role="assistant", content=text[:400]), plea]
         raise LlmError(fault, f"after one repair: {complaint}", spent)
 
     async def _stream(
@@ -258,13 +266,6 @@ class ServedLlm:
             max_retries=0,
             timeout=3600.0,
         )
-
-
-def _repair(complaint: str) -> ChatMessage:
-    return ChatMessage(
-        role="user",
-        content=f"That answer cannot be used: {complaint}. Answer again with the JSON object alone.",
-    )
 
 
 def _without_fence(text: str) -> str:
