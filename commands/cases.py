@@ -1,0 +1,90 @@
+"""``wardround cases build|add|delete|info``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .console import print_report
+from .options import AsJson, Config, Format, Index, settings_with
+
+if TYPE_CHECKING:
+    from ..app import Wardround
+
+app = typer.Typer(
+    help="Build, change and describe the index of past cases.", no_args_is_help=True, rich_markup_mode=None
+)
+
+Files = Annotated[
+    list[Path], typer.Argument(metavar="FILE...", help="Records: JSONL, CSV, Excel, FHIR or MIMIC-IV.")
+]
+Deidentified = Annotated[
+    bool | None, typer.Option("--deidentified", help="Declare that the records are de-identified already.")
+]
+Scrub = Annotated[
+    bool | None,
+    typer.Option("--scrub", help="Remove what patterns and the record's own fields find. No guarantee."),
+]
+
+
+@app.command("build")
+def build(
+    *,
+    files: Files,
+    index: Index = None,
+    deidentified: Deidentified = None,
+    scrub: Scrub = None,
+    record_format: Format = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Build an index from records.
+
+    An index that is there already is replaced when the new one is complete. An interrupted
+    build leaves the old index; started again, it reuses the vectors it had computed.
+    """
+    library = _library(index, config, deidentified=deidentified, scrub=scrub)
+    print_report("Built", library.build_cases(files, format=record_format), as_json=as_json)
+
+
+@app.command("add")
+def add(
+    *,
+    files: Files,
+    index: Index = None,
+    deidentified: Deidentified = None,
+    scrub: Scrub = None,
+    record_format: Format = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add records, or replace those with the same id."""
+    library = _library(index, config, deidentified=deidentified, scrub=scrub)
+    print_report("Added", library.add_cases(files, format=record_format), as_json=as_json)
+
+
+@app.command("delete")
+def delete(
+    *,
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Record ids.")],
+    index: Index = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete records by id, text and all."""
+    print_report("Deleted", _library(index, config).cases.delete(ids), as_json=as_json)
+
+
+@app.command("info")
+def info(*, index: Index = None, config: Config = None, as_json: AsJson = False) -> None:
+    """Say what an index holds and was built with."""
+    print_report("Case index", _library(index, config).cases.info(), as_json=as_json)
+
+
+def _library(index: Path | None, config: Path | None, **privacy: bool | None) -> Wardround:
+    settings = settings_with(config, cases={"index": index}, privacy=privacy)
+    from ..app import Wardround
+
+    return Wardround.from_settings(settings)

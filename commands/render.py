@@ -1,0 +1,218 @@
+"""An answer as a person reads it: at 80 columns, in a dumb terminal, and in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from .console import one_line, plain, to_plain_data
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import NodeWithScore
+
+    from ..knowledge.icd import IcdMatch
+    from ..query import AnswerDetails, ClinicalAnswer, ConfidenceReport
+
+_VIEWS = {"chief_complaint": "Complaint", "history": "History", "examination": "Exam", "global": "Whole"}
+_QUOTE_CHARS = 320
+
+
+def answer(given: ClinicalAnswer, console: Console, *, evidence: int) -> None:
+    """Print diagnoses, the records they rest on, and how sure the answer is and why.
+
+    Args:
+        given: the answer with its source nodes.
+        console: where to.
+        evidence: at most so many records are shown.
+    """
+    details = given.details
+    console.print(Text(plain(details.answer).strip()))
+    if details.degraded:
+        console.print(Text(f"\nDegraded: {one_line(details.degraded)}", style="bold yellow"))
+    if details.diagnoses:
+        console.print(Group(Text(), _diagnoses(details, console)))
+    if given.source_nodes and evidence:
+        console.print(_evidence(given.source_nodes[:evidence], details))
+    console.print(_grounds(details))
+
+
+def _table(console: Console) -> Table:
+    plain_terminal = console.is_dumb_terminal or not console.encoding.lower().startswith("utf")
+    return Table(
+        box=box.ASCII2 if plain_terminal else box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        expand=False,
+        header_style="bold",
+    )
+
+
+def _diagnoses(details: AnswerDetails, console: Console) -> RenderableType:
+    table = _table(console)
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("Diagnosis", ratio=3)
+    table.add_column("Share", justify="right", no_wrap=True)
+    table.add_column("ICD-10", no_wrap=True)
+    table.add_column("Title", ratio=3)
+    table.add_column("Records", justify="right", no_wrap=True)
+    for rank, diagnosis in enumerate(details.diagnoses or [], start=1):
+        table.add_row(
+            str(rank),
+            Text(one_line(diagnosis.name), style="bold" if rank == 1 else ""),
+            "" if diagnosis.share is None else f"{diagnosis.share:.0%}",
+            Text(one_line(diagnosis.code or "-")),
+            Text(one_line(diagnosis.title or "")),
+            str(len(diagnosis.evidence)),
+        )
+    return table
+
+
+def _evidence(nodes: Iterable[NodeWithScore], details: AnswerDetails) -> RenderableType:
+    quotes = {citation.id: citation.quote for citation in details.citations}
+    parts: list[RenderableType] = [
+        Text.assemble(
+            ("\nEvidence", "bold"), " (how alike, in %: by meaning / by words; - where a part is missing)"
+        )
+    ]
+    for rank, node in enumerate(nodes, start=1):
+        data = node.metadata
+        head = Text(f"{rank:>2} ")
+        head.append(one_line(data.get("diagnosis") or "no diagnosis", 60), style="bold")
+        head.append(f"  {one_line(data.get('code') or '')}".rstrip())
+        parts.append(head)
+        parts.append(Padding(Text(_origin(data, node.score), style="dim"), (0, 0, 0, 3)))
+        if scores := data.get("channel_scores"):
+            parts.append(Padding(Text(_channels(scores)), (0, 0, 0, 3)))
+        quote = quotes.get(str(data.get("record_id", node.node_id)))
+        if quote:
+            parts.append(Padding(Text(f"“{one_line(quote, _QUOTE_CHARS)}”", style="italic"), (0, 0, 0, 3)))
+    return Group(*parts)
+
+
+def _origin(data: Mapping[str, Any], score: float | None) -> str:
+    age = data.get("age")
+    facts = [
+        f"record {one_line(data.get('record_id', '?'), 40)}",
+        one_line(data.get("department") or "", 30),
+        "" if age is None else f"{age:g} y",
+        one_line(data.get("sex") or "", 10),
+        one_line(data.get("date") or "", 10),
+        "" if score is None else f"score {score:.2f}",
+        "" if data.get("prior") is None else f"prior {data['prior']:.2f}",
+        *(one_line(rule) for rule in data.get("rules") or ()),
+    ]
+    return " · ".join(fact for fact in facts if fact)
+
+
+def _channels(scores: Mapping[str, Mapping[str, float | None]]) -> str:
+    cells = []
+    for view, name in _VIEWS.items():
+        pair = scores.get(view) or {}
+        dense, sparse = (_percent(pair.get(channel)) for channel in ("dense", "sparse"))
+        cells.append(f"{name} {dense}/{sparse}")
+    return "  ".join(cells)
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.0f}"
+
+
+def _grounds(details: AnswerDetails) -> RenderableType:
+    text = Text("\n")
+    if details.confidence is not None:
+        text.append("Confidence ", style="bold").append(_confidence(details.confidence) + "\n")
+    text.append("Route      ", style="bold").append(
+        f"{one_line(details.route.engine)}: {one_line(details.route.why)}\n"
+    )
+    spent = f", {details.tokens.prompt} + {details.tokens.output} tokens" if details.tokens.output else ""
+    text.append("Written by ", style="bold").append(f"{one_line(details.model)}{spent}\n")
+    if (total := details.timings_ms.get("total")) is not None:
+        text.append("Time       ", style="bold").append(f"{total:.0f} ms\n")
+    text.append("Retrieval support for professionals; not a diagnosis, not a validated device.", style="dim")
+    return text
+
+
+def _confidence(confidence: ConfidenceReport) -> str:
+    return (
+        f"{confidence.value:.2f} (raw {confidence.raw:.2f}: best record {confidence.top:.2f}, "
+        f"agreement of the best three {confidence.consensus:.2f}, lead {confidence.margin:.2f})"
+    )
+
+
+def codes(matches: Iterable[IcdMatch], console: Console) -> None:
+    """Print coded diagnoses: one row each, with the stage that found the code and its lead."""
+    table = _table(console)
+    table.add_column("Text", ratio=3)
+    table.add_column("Stage", no_wrap=True)
+    table.add_column("Code", no_wrap=True)
+    table.add_column("Title", ratio=4)
+    table.add_column("Score", justify="right", no_wrap=True)
+    table.add_column("Margin", justify="right", no_wrap=True)
+    for match in matches:
+        table.add_row(
+            Text(one_line(match.text)),
+            one_line(match.stage),
+            Text(one_line(match.code or "-")),
+            Text(one_line(match.title or "")),
+            _cell(match.score),
+            _cell(match.margin),
+        )
+    console.print(table)
+
+
+def report(title: str, value: Any, console: Console) -> None:
+    """Print a verb's report: single values as lines, lists of rows and tables of tables as tables."""
+    console.print(Text(one_line(title), style="bold"))
+    data = to_plain_data(value)
+    if not isinstance(data, dict):
+        console.print(Text(plain(str(data))))
+        return
+    tables = {key: item for key, item in data.items() if _is_table(item)}
+    lines = {key: item for key, item in data.items() if key not in tables}
+    width = max((len(_words(key)) for key in lines), default=0)
+    for key, item in lines.items():
+        console.print(Text(f"  {_words(key):<{width}}  {_cell(item)}"))
+    for key, item in tables.items():
+        console.print(Text(f"\n{_words(key)}", style="bold"))
+        console.print(_as_table(item, console))
+
+
+def _is_table(item: Any) -> bool:
+    return isinstance(item, dict) and bool(item) and all(isinstance(row, dict) for row in item.values())
+
+
+def _as_table(rows: dict[str, dict[str, Any]], console: Console) -> Table:
+    columns = list(
+        dict.fromkeys(key for row in rows.values() for key, cell in row.items() if not isinstance(cell, dict))
+    )
+    table = _table(console)
+    table.add_column("")
+    for column in columns:
+        table.add_column(_words(column), justify="right")
+    for name, row in rows.items():
+        table.add_row(Text(one_line(name)), *(Text(_cell(row.get(column))) for column in columns))
+    return table
+
+
+def _words(key: str) -> str:
+    return one_line(key).replace("_", " ")
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return ("–" if len(value) == 2 else ", ").join(_cell(item) for item in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{_words(str(key))} {_cell(item)}" for key, item in value.items())
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "-"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"
+    return one_line(value)
