@@ -293,7 +293,7 @@ class GenerationStore:
             raise IndexStoreError(f"{self.root}: not a writable folder ({error.strerror})") from error
         if foreign and not (self.root / MANIFEST).exists():
             raise IndexStoreError(
-                f"{self.root}: holds {sorted(foreign)[0]}, which is no part of an index; give an empty folder"
+                f"{self.root}: holds {min(foreign)}, which is no part of an index; give an empty folder"
             )
         lock = FileLock(self.root / _LOCK, timeout=0)
         try:

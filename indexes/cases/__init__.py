@@ -9,11 +9,13 @@ if TYPE_CHECKING:
     from .index import CaseIndex
     from .ingest import Report
     from .payload import CasePayload
+    from .reader import CaseReader
     from .scores import Channel, ChannelScores
 
 _HOME_OF = {
     "AnnOptions": "dense",
     "CaseIndex": "index",
+    "CaseReader": "reader",
     "CasePayload": "payload",
     "Channel": "scores",
     "ChannelScores": "scores",
@@ -21,7 +23,16 @@ _HOME_OF = {
     "Report": "ingest",
 }
 
-__all__ = ["AnnOptions", "CaseIndex", "CasePayload", "Channel", "ChannelScores", "EncodedQuery", "Report"]
+__all__ = [
+    "AnnOptions",
+    "CaseIndex",
+    "CasePayload",
+    "CaseReader",
+    "Channel",
+    "ChannelScores",
+    "EncodedQuery",
+    "Report",
+]
 
 
 def __getattr__(name: str) -> Any:

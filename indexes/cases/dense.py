@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-import faiss
+import faiss as typed_faiss
 import numpy as np
 import numpy.typing as npt
 from llama_index.core.vector_stores.types import VectorStoreQuery
@@ -19,6 +19,7 @@ Floats = npt.NDArray[np.float32]
 Halves = npt.NDArray[np.float16]
 Rows = npt.NDArray[np.int64]
 
+faiss: Any = typed_faiss  # its stubs lack half of what is used here
 CHUNK = 8192
 
 
@@ -92,7 +93,7 @@ def codes_of(index: Any) -> Halves:
     if size == 0:
         return np.zeros((0, index.d), np.float16)
     flat = faiss.rev_swig_ptr(storage.codes.data(), size)
-    return flat.view(np.float16).reshape(-1, index.d)  # type: ignore[no-any-return]
+    return np.asarray(flat.view(np.float16).reshape(-1, index.d))
 
 
 def sound(index: Any) -> bool:
@@ -159,11 +160,13 @@ class DenseChannel:
         self.store = FaissVectorStore(faiss_index=_LiveOnly(index, live) if self.dead else index)
 
     def nearest(self, query: Floats, count: int, excluded: Rows) -> Rows:
-        """Rows of the ``count`` records nearest to a unit vector ``[d]``, some fewer where there are fewer."""
+        """Rows of the ``count`` records nearest to a unit vector ``[d]``; fewer where there are fewer."""
         wanted = min(count + len(excluded), self.index.ntotal - self.dead)
         if wanted <= 0:
             return np.zeros(0, np.int64)
-        found = self.store.query(VectorStoreQuery(query_embedding=query, similarity_top_k=wanted))
+        found = self.store.query(
+            VectorStoreQuery(query_embedding=cast("list[float]", query), similarity_top_k=wanted)
+        )
         slots = np.array(found.ids or [], np.int64)
         if self._shared:
             parts = [self._rows[self._starts[s] : self._starts[s + 1]] for s in slots]
@@ -189,7 +192,7 @@ class DenseChannel:
         cosines[filled] = self._vectors[slots[filled]].astype(np.float32) @ query
         scaled = np.clip((cosines - self.floor) / (1 - self.floor), 0, 1)
         scaled[~filled] = 0
-        return scaled.astype(np.float32, copy=False)
+        return np.asarray(scaled, np.float32)
 
 
 def mean_cosine(index: Any, slots: npt.NDArray[np.int32]) -> float:

@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-import faiss
-import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from ...errors import IndexStoreError
-from ...language.detect import detect_language
 from ...language.tokenizers import Tokenizer
 from ...models.base import TextEmbedder
 from ...models.cache import EmbeddingCache
-from ...records.schema import VIEWS, OutpatientRecord, View
+from ...records.schema import VIEWS, OutpatientRecord
 from ..store import Generation, GenerationStore
-from . import dense
-from .dense import AnnOptions, DenseChannel
-from .encoded import EncodedQuery
+from .dense import AnnOptions
 from .ingest import Parts, Report, Tick, ViewsOf
-from .payload import CasePayload, StringColumn
-from .scores import Channel, ChannelScores
-from .sparse import Postings, SparseChannel, top
-from .tables import Columns, Names, Tables
-from .update import Change, ranks_of, read_whitening, write_next
-from .whitening import Whitening
+from .reader import CaseReader
+from .state import State
+from .tables import Tables
+from .update import Change, write_next
 
 KIND = "wardround-cases"
 FORMAT = 1
 
 _REBUILD = "rebuild it with `wardround cases build`"
 
-Rows = npt.NDArray[np.int64]
 
-
-class CaseIndex:
+class CaseIndex(CaseReader):
     """Similar-case search over records, by chief complaint, history, examination and the whole.
 
     Reads are memory-mapped and keep the state they were opened with, whatever a writer does; writes publish
@@ -51,59 +39,16 @@ class CaseIndex:
     """
 
     def __init__(self, generation: Generation, parts: Parts, options: AnnOptions, threads: int) -> None:
+        super().__init__(State.load(generation, parts.tokenizer, options), parts, threads)
         self.report: Report | None = None
-        self._parts = parts
         self._options = options
-        self._threads = threads
-        self._load(generation)
+
+    def snapshot(self) -> CaseReader:
+        """The present state, which stays as it is when this index changes or reloads."""
+        return CaseReader(self._state, self._parts, self._threads)
 
     def _load(self, generation: Generation) -> None:
-        self._generation = generation
-        for name in ("_rows", "_dense_channels", "_sparse_channels"):
-            self.__dict__.pop(name, None)
-        try:
-            self._columns = Columns.read(generation)
-            self._names = Names.from_json(generation.json("names.json"))
-            self._vocabulary = {term: i for i, term in enumerate(generation.json("vocabulary.json"))}
-            segments = range(generation.meta["payload_segments"])
-            self._payloads = [generation.raw(f"payload.{i}.bin", np.uint8) for i in segments]
-            ranks = ranks_of(self._columns)
-            self._transforms: list[Whitening] = []
-            self._dense: list[DenseChannel] = []
-            self._sparse: list[SparseChannel] = []
-            for view in VIEWS:
-                self._load_view(view, ranks)
-        except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
-            raise IndexStoreError(
-                f"{generation.root}: its files do not fit together ({type(error).__name__}: {error}); {_REBUILD}"
-            ) from error
-
-    def _load_view(self, view: View, ranks: npt.NDArray[np.uint64]) -> None:
-        generation = self._generation
-        meta = generation.meta["views"][view]
-        self._transforms.append(read_whitening(generation, view))
-        path = generation.path(f"{view}/vectors.faiss")
-        index = dense.read(path)
-        slots = np.asarray(generation.array(f"{view}/slots.npy"))
-        if (
-            index.d != generation.meta["dimension"]
-            or not dense.sound(index)
-            or slots.max(initial=-1) >= index.ntotal
-        ):
-            raise IndexStoreError(f"{path}: does not fit the manifest; {_REBUILD}")
-        if hasattr(index, "hnsw"):
-            index.hnsw.efSearch = self._options.search_breadth
-        self._dense.append(DenseChannel(index, slots, ranks, float(meta["floor"])))
-        postings = Postings(
-            generation.array(f"{view}/post_pointers.npy"),
-            generation.array(f"{view}/post_rows.npy"),
-            generation.array(f"{view}/post_weights.npy"),
-            int(meta["records"]),
-            float(meta["mean_length"]),
-        )
-        self._sparse.append(
-            SparseChannel(postings, self._vocabulary, self._columns.ids, self._parts.tokenizer)
-        )
+        self._state = State.load(generation, self._parts.tokenizer, self._options)
 
     @classmethod
     def build(
@@ -220,8 +165,7 @@ class CaseIndex:
         return self._change(Change(remove=ids), None)
 
     def _change(self, change: Change, tick: Tick | None) -> Report:
-        self._need_embedder()
-        store = GenerationStore(self._generation.root, KIND, FORMAT)
+        store = GenerationStore(self.path, KIND, FORMAT)
         with store.writing() as writer:
             current = store.open()
             _check_identities(current, self._parts)
@@ -250,7 +194,7 @@ class CaseIndex:
         Raises:
             IndexStoreError: another process is writing.
         """
-        store = GenerationStore(self._generation.root, KIND, FORMAT)
+        store = GenerationStore(self.path, KIND, FORMAT)
         prefix = f"sidecar/{name}/"
         with store.writing() as writer:
             current = store.open()
@@ -267,227 +211,30 @@ class CaseIndex:
 
     def sidecar(self, name: str) -> Path:
         """Folder of a sidecar; it does not exist where none was written."""
-        return self._generation.folder / "sidecar" / name
+        return self._state.generation.folder / "sidecar" / name
 
     def reload(self) -> bool:
         """Take over the newest state that any writer has published; whether there was a newer one."""
-        current = GenerationStore(self._generation.root, KIND, FORMAT).open()
-        if current.name == self._generation.name:
+        current = GenerationStore(self.path, KIND, FORMAT).open()
+        if current.name == self._state.generation.name:
             return False
         _check_identities(current, self._parts)
         self._load(current)
         return True
 
-    # -- search ------------------------------------------------------------------------------------
-
-    def encode_query(
-        self,
-        views: Mapping[View, str] | Mapping[str, str],
-        language: str | None = None,
-        *,
-        vectors: Mapping[View, npt.NDArray[np.float32]] | None = None,
-    ) -> EncodedQuery:
-        """Turn a query's views into vectors and terms.
-
-        A query is a case and is compared with cases, so it is embedded as a passage.
-
-        Args:
-            views: text by view; unknown names are an error, blank texts are absent views.
-            language: detected from the text where None.
-            vectors: ``[d]`` by view as the embedder gives them, where they are known already.
-
-        Raises:
-            IndexStoreError: there is no embedder and ``vectors`` are missing.
-            ModelError: the embedder cannot be loaded.
-        """
-        texts = {
-            view: views_text.strip() for view, views_text in _by_view(views).items() if views_text.strip()
-        }
-        if language is None and texts:
-            language = detect_language(texts.get(View.GLOBAL) or max(texts.values(), key=len))
-        raw = self._embed(texts) if vectors is None else vectors
-        matrix = np.zeros((len(VIEWS), self._generation.meta["dimension"]), np.float32)
-        terms = [np.zeros(0, np.int32) for _ in VIEWS]
-        weights = np.zeros(len(VIEWS))
-        given = [view for view in VIEWS if view in texts]
-        words_of = self._parts.tokenizer.tokenize_many([texts[v] for v in given], [language] * len(given))
-        for view, words in zip(given, words_of, strict=True):
-            i = VIEWS.index(view)
-            matrix[i] = self._transforms[i].apply(np.asarray(raw[view])[None, :])[0]
-            known = [self._vocabulary[word] for word in words if word in self._vocabulary]
-            unknown = Counter(word for word in words if word not in self._vocabulary)
-            terms[i] = np.array(known, np.int32)
-            weights[i] = self._sparse[i].own_weight(terms[i], list(unknown.values()))
-        present = np.array([view in texts for view in VIEWS])
-        return EncodedQuery(matrix, tuple(terms), weights, present)
-
-    def _embed(self, texts: Mapping[View, str]) -> dict[View, npt.NDArray[np.float32]]:
-        self._need_embedder()
-        distinct = list(dict.fromkeys(texts.values()))
-        matrix = self._parts.embedder.encode(distinct, "passage")
-        return {view: matrix[distinct.index(text)] for view, text in texts.items()}
-
-    def search(
-        self,
-        encoded: EncodedQuery,
-        *,
-        candidates: int = 100,
-        exclude: frozenset[str] = frozenset(),
-        extra_rows: Sequence[int] | Rows | None = None,
-    ) -> ChannelScores:
-        """Score the union of each channel's best records in all eight channels.
-
-        Args:
-            encoded: the query.
-            candidates: how many records each channel proposes.
-            exclude: ids of records that are no evidence; others move up.
-            extra_rows: rows to score as well.
-        """
-        faiss.omp_set_num_threads(self._threads)
-        found = (self._rows.get(record) for record in exclude)
-        excluded = np.array([row for row in found if row is not None], np.int64)
-        pools = [] if extra_rows is None else [np.setdiff1d(np.asarray(extra_rows, np.int64), excluded)]
-        overlaps: dict[int, npt.NDArray[np.float32]] = {}
-        views = np.flatnonzero(encoded.present).tolist()
-        for i in views:
-            if np.any(encoded.vectors[i]):
-                pools.append(self._dense[i].nearest(encoded.vectors[i], candidates, excluded))
-            if len(encoded.terms[i]) and encoded.own_weights[i] > 0:
-                overlaps[i] = self._sparse[i].scores(encoded.terms[i])
-                overlaps[i][excluded] = 0
-                pools.append(top(overlaps[i], candidates))
-        rows = np.unique(np.concatenate(pools)) if pools else np.zeros(0, np.int64)
-        scores = np.zeros((len(rows), len(VIEWS), len(Channel)), np.float32)
-        for i in views:
-            scores[:, i, Channel.DENSE] = self._dense[i].scores(encoded.vectors[i], rows)
-            if i in overlaps:
-                scores[:, i, Channel.SPARSE] = np.minimum(overlaps[i][rows] / encoded.own_weights[i], 1)
-        return ChannelScores(rows.astype(np.int64, copy=False), scores, encoded.present)
-
-    # -- what it holds -----------------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        return len(self._columns.ids)
-
-    @property
-    def version(self) -> str:
-        """Depends on the records and on what turned them into numbers, not on how they came in."""
-        return str(self._generation.meta["version"])
-
-    @property
-    def path(self) -> Path:
-        """Folder of the index."""
-        return self._generation.root
-
-    @property
-    def embedder(self) -> TextEmbedder:
-        """The embedder it was opened with.
-
-        Raises:
-            IndexStoreError: it was opened without one.
-        """
-        self._need_embedder()
-        return self._parts.embedder
-
-    @property
-    def ids(self) -> StringColumn:
-        """Record ids by row."""
-        return self._columns.ids
-
-    @cached_property
-    def _rows(self) -> dict[str, int]:
-        return {record: row for row, record in enumerate(self._columns.ids)}
-
-    def row_of(self, record_id: str) -> int | None:
-        """Row of a record, None where the index does not hold it."""
-        return self._rows.get(record_id)
-
-    @property
-    def labels(self) -> npt.NDArray[np.int32]:
-        """``[n]`` main diagnosis: number into :attr:`label_names`; -1 for none."""
-        return self._columns.labels
-
-    @property
-    def label_names(self) -> list[str]:
-        """Distinct main diagnoses as written; two may differ only in their code."""
-        return [name for name, _ in self._names.labels]
-
-    @property
-    def label_codes(self) -> list[str | None]:
-        """Code of each of :attr:`label_names`, where its source gave one."""
-        return [code for _, code in self._names.labels]
-
-    @property
-    def departments(self) -> npt.NDArray[np.int32]:
-        """``[n]`` number into :attr:`department_names`; -1 for none."""
-        return self._columns.departments
-
-    @property
-    def department_names(self) -> list[str]:
-        """Distinct departments as written."""
-        return list(self._names.departments)
-
-    @property
-    def ages(self) -> npt.NDArray[np.float32]:
-        """``[n]`` years, NaN where unknown."""
-        return self._columns.ages
-
-    @property
-    def sexes(self) -> npt.NDArray[np.int32]:
-        """``[n]`` number into :attr:`sex_names`; -1 for none."""
-        return self._columns.sexes
-
-    @property
-    def sex_names(self) -> list[str]:
-        """Distinct sexes as written."""
-        return list(self._names.sexes)
-
-    def payload(self, row: int) -> CasePayload:
-        """What one record says.
-
-        Raises:
-            IndexStoreError: the index is damaged.
-        """
-        segment, start, size = self._columns.places[row].tolist()
-        return CasePayload.from_bytes(self._payloads[segment][start : start + size].tobytes())
-
-    def payloads(self, rows: Iterable[int]) -> list[CasePayload]:
-        """What some records say, in that order."""
-        return [self.payload(int(row)) for row in rows]
-
-    def dense_matrix(self, view: View) -> npt.NDArray[np.float16]:
-        """``[n, d]`` whitened unit vectors of a view; a zero row where a record lacks it."""
-        channel = self._dense[VIEWS.index(view)]
-        return channel.matrix()
-
-    def dense_floor(self, view: View) -> float:
-        """Mean cosine of two records in a view, the cosine that scores 0."""
-        return self._dense[VIEWS.index(view)].floor
-
-    def sparse_matrix(self, view: View) -> sp.csr_matrix:
-        """``[n, vocabulary]`` BM25 weights of a view."""
-        postings = self._sparse[VIEWS.index(view)].postings
-        shape = (len(self), len(self._vocabulary))
-        return sp.csc_matrix((postings.weights, postings.rows, postings.pointers), shape=shape).tocsr()
-
-    @property
-    def vocabulary(self) -> Mapping[str, int]:
-        """Term ids, the columns of :meth:`sparse_matrix`."""
-        return self._vocabulary
-
     def info(self) -> dict[str, Any]:
         """Counts, identities and sizes, for people and for ``--json``."""
-        meta = self._generation.meta
+        meta = self._state.generation.meta
         keys = ("records", "labels", "embedder", "dimension", "tokenizer", "whitening", "texts", "vocabulary")
         return {
             "path": str(self.path),
             "format": FORMAT,
             "version": self.version,
             **{key: meta[key] for key in keys},
-            "departments": len(self._names.departments),
+            "departments": len(self._state.names.departments),
             "languages": {
-                name: int((self._columns.languages == i).sum())
-                for i, name in enumerate(self._names.languages)
+                name: int((self._state.columns.languages == i).sum())
+                for i, name in enumerate(self._state.names.languages)
             },
             "views": {
                 view.value: {
@@ -498,19 +245,11 @@ class CaseIndex:
                 }
                 for view in VIEWS
             },
-            "sidecars": sorted({f.split("/")[1] for f in self._generation.files if f.startswith("sidecar/")}),
-            "bytes": sum(entry.size for entry in self._generation.files.values()),
+            "sidecars": sorted(
+                {f.split("/")[1] for f in self._state.generation.files if f.startswith("sidecar/")}
+            ),
+            "bytes": sum(entry.size for entry in self._state.generation.files.values()),
         }
-
-    def _need_embedder(self) -> None:
-        if self._parts.embedder is None:
-            raise IndexStoreError(
-                f"{self.path}: opened without an embedder; open it with {self._generation.meta['embedder']}"
-            )
-
-
-def _by_view(views: Mapping[View, str] | Mapping[str, str]) -> dict[View, str]:
-    return {View(name): text for name, text in views.items()}
 
 
 def _parts(

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import IndexStoreError
 from ...language.detect import detect_language
 from ...language.tokenizers import Tokenizer
 from ...models.base import TextEmbedder
@@ -60,27 +61,40 @@ class Parts:
     """What turns records into arrays.
 
     Attributes:
-        embedder: of texts.
+        embedder: of texts; None where nothing is to be encoded.
         tokenizer: of texts.
         views_of: splits a record.
         cache: of vectors; None embeds every new text.
         batch_size: texts a call of the embedder.
     """
 
-    embedder: TextEmbedder
+    embedder: TextEmbedder | None
     tokenizer: Tokenizer
     views_of: ViewsOf
     cache: EmbeddingCache | None = None
     batch_size: int = 64
 
+    def required(self) -> TextEmbedder:
+        """The embedder.
+
+        Raises:
+            IndexStoreError: there is none.
+        """
+        if self.embedder is None:
+            raise IndexStoreError(
+                "the case index was opened without an embedder; open it with the one it names"
+            )
+        return self.embedder
+
     def embed(self, texts: list[str]) -> HalfMatrix:
         """Vectors of texts."""
+        embedder = self.required()
         if self.cache is not None:
-            return self.cache.encode(self.embedder, texts, batch_size=self.batch_size)
-        out = np.zeros((len(texts), self.embedder.dimension), np.float16)
+            return self.cache.encode(embedder, texts, batch_size=self.batch_size)
+        out = np.zeros((len(texts), embedder.dimension), np.float16)
         for start in range(0, len(texts), self.batch_size):
             part = texts[start : start + self.batch_size]
-            out[start : start + len(part)] = embed_half(self.embedder, part)
+            out[start : start + len(part)] = embed_half(embedder, part)
         return out
 
 
@@ -260,8 +274,11 @@ class Ingest:
         if count:
             places[:, 1:] = columns["places"]
         table = Columns(
-            StringColumn.of(columns["ids"]),
-            *(np.array(columns[name], np.int32) for name in ("departments", "labels", "sexes", "languages")),
+            ids=StringColumn.of(columns["ids"]),
+            departments=np.array(columns["departments"], np.int32),
+            labels=np.array(columns["labels"], np.int32),
+            sexes=np.array(columns["sexes"], np.int32),
+            languages=np.array(columns["languages"], np.int32),
             ages=np.array(columns["ages"], np.float32),
             digests=_as_keys(columns["digests"]),
             places=places,

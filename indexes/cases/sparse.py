@@ -37,7 +37,7 @@ class TermCounts:
     counts: npt.NDArray[np.uint16]
 
     @classmethod
-    def of(cls, lengths: Sequence[int], terms: Ints) -> TermCounts:
+    def of(cls, lengths: npt.NDArray[np.int64], terms: Ints) -> TermCounts:
         """Count runs of term ids; ``lengths`` says how many belong to each record."""
         pointers = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=pointers[1:])
@@ -131,7 +131,7 @@ class EagerBm25(bm25s.BM25):  # type: ignore[misc]
         self.nonoccurrence_array = None
 
     @staticmethod
-    def _compute_relevance_from_scores(
+    def _compute_relevance_from_scores(  # noqa: PLR0917  # the parent's signature
         data: Floats,
         indptr: npt.NDArray[Any],
         indices: Ints,
@@ -144,7 +144,7 @@ class EagerBm25(bm25s.BM25):  # type: ignore[misc]
         return np.asarray(by_term[ids].T @ times.astype(dtype), dtype)
 
 
-class SparseChannel(BM25Retriever):  # type: ignore[misc]
+class SparseChannel(BM25Retriever):
     """A ``BM25Retriever`` over postings of our own terms.
 
     ``retrieve`` gives nodes whose id is the record id and whose text is empty, best first, never with a

@@ -70,6 +70,7 @@ def write_next(
         InputError: a record to add is there already.
     """
     report = Report()
+    embedder = parts.required()
     names = old.names if old else Names()
     segments = len(old.texts.segments) if old else 0
     payload_segments = len(old.payloads) if old else 0
@@ -92,7 +93,7 @@ def write_next(
     new.columns.places[:, 0] = payload_segments
     tables = _join(old, new, change, report)
     tables.vocabulary = ingest.vocabulary
-    dimension = parts.embedder.dimension
+    dimension = embedder.dimension
     tables.texts.segments.append(_vectors_in(writer.folder / new_vectors, dimension))
     if generation is not None:
         for i in range(payload_segments):
@@ -104,7 +105,7 @@ def write_next(
     meta: Meta = {
         "records": len(tables.columns.ids),
         "dimension": dimension,
-        "embedder": parts.embedder.identity,
+        "embedder": embedder.identity,
         "tokenizer": parts.tokenizer.identity,
         "whitening": whitening,
         "text_segments": len(tables.texts.segments),

@@ -45,13 +45,13 @@ class Whitening:
             return cls()
         mean = rows.mean(axis=0, dtype=np.float64)
         centred = rows - mean.astype(np.float32)
-        covariance = (centred.T @ centred).astype(np.float64) / count
+        covariance = np.asarray(centred.T @ centred, np.float64) / count
         share = dimension / (dimension + count)
         level = float(np.trace(covariance)) / dimension
         if level <= 0:
             return cls()
-        covariance = (1 - share) * covariance + share * level * np.eye(dimension)
-        values, directions = np.linalg.eigh(covariance / level)
+        shrunk = (1 - share) * covariance + share * level * np.eye(dimension)
+        values, directions = np.linalg.eigh(shrunk / level)
         scale = np.maximum(values, 1e-6) ** (-exponent / 2)
         matrix = (directions * scale) @ directions.T
         return cls(mean.astype(np.float32), matrix.astype(np.float32))
