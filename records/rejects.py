@@ -44,6 +44,8 @@ class RejectLog:
         path: of the rejects file; nothing is written where None.
         accepted: rows that became records.
         rejected: rows that did not.
+        parts_accepted: good rows that belong to a record without being one, such as a coded diagnosis.
+        parts_rejected: bad ones of that kind.
         skipped: parts of the source that are no record by nature, such as a visit without a note.
         cut_fields: fields that were longer than ``records.max_field_chars`` and were cut.
         cleaned_fields: fields that held NUL or other control characters, which were removed.
@@ -53,6 +55,8 @@ class RejectLog:
         self.path = Path(path) if path is not None else None
         self.accepted = 0
         self.rejected = 0
+        self.parts_accepted = 0
+        self.parts_rejected = 0
         self.skipped = 0
         self.cut_fields = 0
         self.cleaned_fields = 0
@@ -79,6 +83,12 @@ class RejectLog:
         return self.rejected / self.rows if self.rows else 0.0
 
     @property
+    def parts_share(self) -> float:
+        """Rejected parts among all parts, 0..1; 0 where there are none."""
+        parts = self.parts_accepted + self.parts_rejected
+        return self.parts_rejected / parts if parts else 0.0
+
+    @property
     def reasons(self) -> Mapping[str, int]:
         """Rejected and skipped rows by reason, commonest first."""
         return dict(self._reasons.most_common())
@@ -92,16 +102,36 @@ class RejectLog:
         """Count rows that became records."""
         self.accepted += rows
 
+    def accept_parts(self, rows: int) -> None:
+        """Count good rows that belong to a record without being one."""
+        self.parts_accepted += rows
+
     def reject(
-        self, file: str | Path, reason: str, *, line: int | None = None, record_id: str | None = None
+        self,
+        file: str | Path,
+        reason: str,
+        *,
+        line: int | None = None,
+        record_id: str | None = None,
+        part: bool = False,
     ) -> None:
         """Log a row that cannot be used.
+
+        Args:
+            file: as the user named it.
+            reason: what is wrong, without the row's content.
+            line: where the row begins, from 1.
+            record_id: if it could be read.
+            part: the row belongs to a record without being one.
 
         Raises:
             InputError: the rejects file cannot be written.
         """
         entry = self._log(file, reason, line, record_id)
-        self.rejected += 1
+        if part:
+            self.parts_rejected += 1
+        else:
+            self.rejected += 1
         self._first = self._first or entry
 
     def skip(
@@ -118,24 +148,35 @@ class RejectLog:
             max_share: 0..1, normally ``records.max_reject_share``.
 
         Raises:
-            InputError: the share of rejected rows is above ``max_share``.
+            InputError: the share of rejected rows, or of rejected parts, is above ``max_share``.
         """
-        if self.share <= max_share or self._first is None:
-            return
-        reason, count = self._reasons.most_common(1)[0]
-        where = f", line {self._first.line}" if self._first.line is not None else ""
-        see = f"; all are listed in {self.path}" if self.path else ""
-        msg = (
-            f"{self._first.file}: {self.rejected} of {self.rows} rows ({self.share:.1%}) cannot be used, "
-            f"more than records.max_reject_share = {max_share:.1%} allows. "
-            f"Commonest reason ({count}×): {reason}. First one{where}: {self._first.reason}{see}. Correct the file or raise records.max_reject_share"
-        )
-        raise InputError(msg)
+        if self.share > max_share:
+            self._stop(self.rejected, self.rows, max_share)
+        if self.parts_share > max_share:
+            self._stop(self.parts_rejected, self.parts_accepted + self.parts_rejected, max_share)
 
     def check_early(self, max_share: float) -> None:
         """As :meth:`check`, once a thousand rows were seen, so that a wrong file stops soon."""
-        if self.rows >= EARLY_CHECK_ROWS:
-            self.check(max_share)
+        if self.rows >= EARLY_CHECK_ROWS and self.share > max_share:
+            self._stop(self.rejected, self.rows, max_share)
+        parts = self.parts_accepted + self.parts_rejected
+        if parts >= EARLY_CHECK_ROWS and self.parts_share > max_share:
+            self._stop(self.parts_rejected, parts, max_share)
+
+    def _stop(self, bad: int, rows: int, max_share: float) -> None:
+        first = self._first
+        if first is None:
+            return
+        reason, count = self._reasons.most_common(1)[0]
+        where = f", line {first.line}" if first.line is not None else ""
+        see = f"; all are listed in {self.path}" if self.path else ""
+        msg = (
+            f"{first.file}: {bad} of {rows} rows ({bad / rows:.1%}) cannot be used, "
+            f"more than records.max_reject_share = {max_share:.1%} allows. "
+            f"Commonest reason ({count}×): {reason}. First one{where}: {first.reason}{see}. "
+            "Correct the file or raise records.max_reject_share"
+        )
+        raise InputError(msg)
 
     def close(self) -> None:
         """Finish the file."""

@@ -12,7 +12,9 @@ from ..schema import OutpatientRecord
 from .door import Door, Row
 from .evidence import has_evidence
 from .excel import read_excel
+from .fhir import read_fhir
 from .jsonl import read_jsonl
+from .mimic import read_mimic
 from .sniff import FORMATS, Format, format_of
 from .table import read_table
 
@@ -22,6 +24,8 @@ _READERS: dict[str, Callable[[Path, RecordsSettings], Iterator[Row]]] = {
     "jsonl": read_jsonl,
     "csv": read_table,
     "xlsx": read_excel,
+    "fhir": read_fhir,
+    "mimic": read_mimic,
 }
 
 

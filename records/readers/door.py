@@ -30,6 +30,8 @@ _READ: dict[str, Callable[[object], object]] = {
 }
 
 NO_EVIDENCE = "no evidence text besides the diagnosis"
+REPORT_PARTS = 500
+"""Readers report the good parts of records in lots of this size."""
 DUPLICATE = "the id is used by an earlier row"
 
 Payload = dict[str, object]
@@ -45,6 +47,8 @@ class Row(NamedTuple):
         id: of the record, for the log, where there is no payload.
         file: where it differs from the path that was asked for.
         by_nature: there is nothing wrong, it is just no record.
+        part: what is wrong is a row that belongs to a record without being one.
+        good_parts: so many such rows were good since the last report; the row is nothing else.
     """
 
     payload: Payload | None
@@ -53,6 +57,8 @@ class Row(NamedTuple):
     id: str | None = None
     file: Path | None = None
     by_nature: bool = False
+    part: bool = False
+    good_parts: int = 0
 
 
 class Door:
@@ -97,8 +103,7 @@ class Door:
         """One row's record, or None where it was refused and logged."""
         file = row.file or path
         if row.payload is None:
-            log = self._rejects.skip if row.by_nature else self._rejects.reject
-            log(file, row.fault or "cannot be read", line=row.line, record_id=row.id)
+            self._note(file, row)
             self._rejects.check_early(self._settings.max_reject_share)
             return None
         try:
@@ -116,6 +121,15 @@ class Door:
         self._seen.add(record.id)
         self._rejects.accept()
         return record
+
+    def _note(self, file: Path, row: Row) -> None:
+        fault = row.fault or ""
+        if row.good_parts or row.fault is None:
+            self._rejects.accept_parts(row.good_parts)
+        elif row.by_nature:
+            self._rejects.skip(file, fault, line=row.line, record_id=row.id)
+        else:
+            self._rejects.reject(file, fault, line=row.line, record_id=row.id, part=row.part)
 
     def _refusal(self, record: OutpatientRecord) -> str | None:
         if record.id in self._seen:

@@ -146,7 +146,7 @@ def _plausibility(sample: bytes, name: str) -> float:
     if name == "gb18030":
         points -= 2.0 * kana
     else:
-        points += 1.5 * kana if kana > 0.02 * len(text) else -len(text)
+        points = points + 1.5 * kana if kana > 0.02 * len(text) else 0.6 * points
     return (points - 2.0 * text.count("\ufffd")) / len(text)
 
 
