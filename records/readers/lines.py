@@ -8,7 +8,9 @@ import io
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
+
+from typing_extensions import Buffer
 
 from ...errors import InputError
 from .encodings import SAMPLE_BYTES, Encoding, contradiction, declared_encoding, detect_encoding
@@ -33,7 +35,27 @@ class Line(NamedTuple):
     fault: str | None
 
 
-def open_binary(path: Path) -> IO[bytes]:
+class _Unpacked(io.RawIOBase):
+    """A gzip stream that hands out what it has before it says that the rest is missing."""
+
+    def __init__(self, stream: gzip.GzipFile) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer, /) -> int:
+        view = memoryview(buffer)
+        data = self._stream.read1(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def open_binary(path: Path) -> io.BufferedReader:
     """Open a plain or gzipped file for reading; what counts is the content, not the name.
 
     Raises:
@@ -51,7 +73,7 @@ def open_binary(path: Path) -> IO[bytes]:
         msg = f"{path}: the file is empty"
         raise InputError(msg)
     if magic == _GZIP_MAGIC:
-        return io.BufferedReader(gzip.GzipFile(fileobj=stream, mode="rb"), _CHUNK)
+        return io.BufferedReader(_Unpacked(gzip.GzipFile(fileobj=stream, mode="rb")), _CHUNK)
     return stream
 
 
@@ -64,7 +86,7 @@ def head_of(path: Path, size: int = SAMPLE_BYTES) -> bytes:
     parts: list[bytes] = []
     with open_binary(path) as stream:
         try:
-            while size > 0 and (part := stream.read(min(size, 4096))):
+            while size > 0 and (part := stream.read1(size)):
                 parts.append(part)
                 size -= len(part)
         except _STREAM_ERRORS:
@@ -121,7 +143,7 @@ def read_lines(path: Path, declared: str | None = None) -> Iterator[Line]:
             yield Line(number + 1, "", "the compressed file ends early or is damaged; lines before were read")
 
 
-def _split_bytes(stream: IO[bytes], encoding: Encoding) -> Iterator[tuple[str, str | None]]:
+def _split_bytes(stream: io.BufferedReader, encoding: Encoding) -> Iterator[tuple[str, str | None]]:
     name = encoding.name
     while raw := stream.readline(MAX_LINE_BYTES):
         if len(raw) == MAX_LINE_BYTES and not raw.endswith(b"\n"):
@@ -136,10 +158,10 @@ def _split_bytes(stream: IO[bytes], encoding: Encoding) -> Iterator[tuple[str, s
             yield raw.decode(name, "replace"), f"the line is not valid {name}{where}"
 
 
-def _split_text(stream: IO[bytes], encoding: Encoding) -> Iterator[tuple[str, str | None]]:
+def _split_text(stream: io.BufferedReader, encoding: Encoding) -> Iterator[tuple[str, str | None]]:
     decoder = codecs.getincrementaldecoder(encoding.name)("replace")
     held = ""
-    while chunk := stream.read(_CHUNK):
+    while chunk := stream.read1(_CHUNK):
         *whole, held = (held + decoder.decode(chunk)).split("\n")
         for text in whole:
             yield text + "\n", _wide_fault(text, encoding)
