@@ -1,0 +1,277 @@
+"""The coding cascade: code, equal name, alias, similar name, neighbours' diagnosis, or plainly nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from .denoise import denoise
+from .judge import FEATURES, Judge, PairFeatures, shipped_judge
+from .lookup import find_equal
+from .opposites import contradicts
+from .scoring import StageScores, stage_scores
+from .system import CodeSystem, RejectedRow, Term, category_of, code_key
+from .terms import read_user_aliases, shipped_aliases
+from .wordings import Name, Wordings
+
+_BATCH = 512
+_FOUND = 50
+_ALTERNATIVES_BELOW = 0.999
+_CONTRADICTIONS = FEATURES.index("contradictions")
+
+
+class Stage(StrEnum):
+    """Which step of the cascade gave the code."""
+
+    CODE = "code"
+    EXACT = "exact"
+    ALIAS = "alias"
+    FUZZY = "fuzzy"
+    NEIGHBOUR = "neighbour"
+    UNMAPPED = "unmapped"
+
+
+@dataclass(frozen=True, slots=True)
+class IcdCandidate:
+    """A code that was considered; ``score`` is the estimated probability that it is right."""
+
+    code: str
+    title: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """The standard diagnosis of a similar record.
+
+    Attributes:
+        name: of the diagnosis.
+        code: that the record carries, if any.
+        score: similarity of the record, 0..1.
+    """
+
+    name: str
+    code: str | None = None
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class IcdMatch:
+    """How a text was coded.
+
+    Attributes:
+        text: as given.
+        stage: the step that gave the code.
+        code: None where unmapped.
+        title: of the code.
+        score: estimated probability that the code is right, 0..1; of the best rejected candidate where unmapped.
+        margin: lead over the best candidate of another category.
+        candidates: best first, at most ``top_k``; present for unmapped texts too.
+        qualifiers: what clutter said: suspected, history, left, right, bilateral.
+        leaf: the "unspecified" leaf below a code that is not itself a leaf, else the code.
+    """
+
+    text: str
+    stage: Stage
+    code: str | None
+    title: str | None
+    score: float
+    margin: float
+    candidates: tuple[IcdCandidate, ...] = ()
+    qualifiers: tuple[str, ...] = ()
+    leaf: str | None = None
+
+
+@dataclass
+class _Draft:
+    text: str
+    clean: str
+    qualifiers: tuple[str, ...]
+    name: Name
+    stage: Stage = Stage.UNMAPPED
+    rows: list[tuple[int, float]] = field(default_factory=list)
+
+
+class IcdCascade:
+    """Codes names of diagnoses (MAP-RAG's cascade; scores, guards and the learned judge are ours).
+
+    Args:
+        system: the code system.
+        aliases: CSV ``alias,code`` of local names, which win over every other name.
+        min_score: a similar name below this is no match; the shipped cut-off where None.
+        min_margin: nor is one whose lead over another category is smaller.
+        prefer_leaf: give the "unspecified" leaf for a code that is no leaf, as billing wants it.
+        judge: of candidates; the shipped one where None.
+        wordings: of the system; its own with all alias tables where None.
+
+    Example:
+        >>> cascade = IcdCascade(load_code_system("icd10cm"))
+        >>> cascade.map("1. renal tumour, malignant ?").code
+        'C64'
+    """
+
+    def __init__(
+        self,
+        system: CodeSystem,
+        *,
+        aliases: str | Path | None = None,
+        min_score: float | None = None,
+        min_margin: float | None = None,
+        prefer_leaf: bool = False,
+        judge: Judge | None = None,
+        wordings: Wordings | None = None,
+    ) -> None:
+        self.system = system
+        self._scores: StageScores = stage_scores()
+        self._min_score = self._scores.min_score if min_score is None else min_score
+        self._min_margin = self._scores.min_margin if min_margin is None else min_margin
+        self._prefer_leaf = prefer_leaf
+        self._judge = judge or shipped_judge()
+        self.rejected_aliases: tuple[RejectedRow, ...] = ()
+        own: tuple[Term, ...] = ()
+        if aliases is not None:
+            read = read_user_aliases(Path(aliases), system)
+            own, self.rejected_aliases = read.terms, read.rejected
+        self._local = {Name.of(term.text, system.language).strict: term.row for term in own}
+        self.wordings = wordings or Wordings(system, (*shipped_aliases(system), *own))
+
+    @cached_property
+    def _features(self) -> PairFeatures:
+        return PairFeatures(self.wordings)
+
+    def map(self, text: str, neighbours: Sequence[Neighbour] = (), top_k: int = 5) -> IcdMatch:
+        """Code one text; never raises for any string.
+
+        Args:
+            text: a diagnosis as somebody wrote it, or a code.
+            neighbours: diagnoses of the most similar records, best first; asked last.
+            top_k: how many candidates to give back.
+        """
+        return self.map_many([text], [neighbours], top_k)[0]
+
+    def map_many(
+        self,
+        texts: Sequence[str],
+        neighbours: Sequence[Sequence[Neighbour]] | None = None,
+        top_k: int = 5,
+    ) -> list[IcdMatch]:
+        """Code many texts in batches; equal to :meth:`map` of each.
+
+        With ``top_k`` 1 texts with an equal name are not compared any further, which is faster.
+        """
+        matches: list[IcdMatch] = []
+        for start in range(0, len(texts), _BATCH):
+            drafts = [self._draft(text) for text in texts[start : start + _BATCH]]
+            open_ones = [d for d in drafts if d.stage is Stage.UNMAPPED or (top_k > 1 and d.stage is not Stage.CODE)]
+            self._compare(open_ones)
+            for at, draft in enumerate(drafts):
+                near = neighbours[start + at] if neighbours else ()
+                matches.append(self._decide(draft, near, max(1, top_k)))
+        return matches
+
+    def _draft(self, text: str) -> _Draft:
+        bare = " ".join(text.split())
+        name = Name.of(bare[:400], self.system.language)
+        draft = _Draft(text, bare, (), name)
+        key = code_key(bare) if len(bare) <= 40 else ""
+        row = self.system.rows.get(key)
+        if row is not None or key in self.system.extended:
+            draft.stage = Stage.CODE
+            draft.rows = [(row if row is not None else self.system.extended[key][0], 1.0)]
+            return draft
+        cleaned = denoise(text)
+        draft.clean, draft.qualifiers = cleaned.text, cleaned.qualifiers
+        if self._equal(draft, name):
+            draft.qualifiers = ()
+            return draft
+        if cleaned.text != bare:
+            draft.name = Name.of(cleaned.text, self.system.language)
+            self._equal(draft, draft.name)
+        return draft
+
+    def _equal(self, draft: _Draft, name: Name) -> bool:
+        if name.strict and (row := self._local.get(name.strict)) is not None:
+            draft.stage, draft.rows = Stage.ALIAS, [(row, self._scores.local)]
+            return True
+        found = find_equal(name, self.wordings)
+        if found is None or not found.unique:
+            return False
+        draft.stage = Stage(found.stage)
+        draft.rows = [(found.rows[0], self._scores.of(found))]
+        return True
+
+    def _compare(self, drafts: list[_Draft]) -> None:
+        """Add the similar names of each draft with their probabilities, best first."""
+        if not drafts:
+            return
+        names = [draft.name for draft in drafts]
+        grams = self.wordings.grams
+        hits = grams.nearest(grams.encode([name.units for name in names]), _FOUND)
+        features = self._features(names, hits)
+        probability = self._judge(features)
+        probability[features[:, _CONTRADICTIONS] > 0] *= np.float32(self._scores.contradiction)
+        rows = self.wordings.rows[hits.term]
+        order = np.lexsort((rows, -probability, hits.query))
+        for pair in order:
+            draft = drafts[hits.query[pair]]
+            row = int(rows[pair])
+            if all(row != known for known, _ in draft.rows):
+                draft.rows.append((row, float(probability[pair])))
+
+    def _decide(self, draft: _Draft, neighbours: Sequence[Neighbour], top_k: int) -> IcdMatch:
+        system = self.system
+        rows = draft.rows
+        if draft.stage is Stage.UNMAPPED and rows:
+            margin = self._margin(rows)
+            if rows[0][1] >= self._min_score and margin >= self._min_margin:
+                draft.stage = Stage.FUZZY
+        if draft.stage is Stage.UNMAPPED and (borrowed := self._borrow(draft, neighbours)):
+            draft.stage = Stage.NEIGHBOUR
+            rows = [borrowed, *(pair for pair in rows if pair[0] != borrowed[0])]
+        if draft.stage in (Stage.CODE, Stage.EXACT, Stage.ALIAS):
+            rows = [rows[0], *((row, min(p, _ALTERNATIVES_BELOW * rows[0][1])) for row, p in rows[1:])]
+        listed = [(self._final(row), p) for row, p in rows]
+        candidates = tuple(
+            IcdCandidate(system.codes[row], system.titles[row], round(p, 4)) for row, p in listed[:top_k]
+        )
+        score = round(rows[0][1], 4) if rows else 0.0
+        margin = round(score if draft.stage in (Stage.CODE, Stage.EXACT, Stage.ALIAS) else self._margin(rows), 4)
+        if draft.stage is Stage.UNMAPPED:
+            return IcdMatch(draft.text, draft.stage, None, None, score, margin, candidates, draft.qualifiers)
+        code, title = system.codes[listed[0][0]], system.titles[listed[0][0]]
+        if draft.stage is Stage.CODE and (key := code_key(draft.text)) in system.extended:
+            code, title = _dotted(key), system.extended[key][1]
+        leaf = system.codes[system.unspecified_leaf(listed[0][0])] if code in system.codes else code
+        return IcdMatch(
+            draft.text, draft.stage, code, title, score, margin, candidates, draft.qualifiers, leaf
+        )
+
+    def _final(self, row: int) -> int:
+        return self.system.unspecified_leaf(row) if self._prefer_leaf else row
+
+    def _margin(self, rows: Sequence[tuple[int, float]]) -> float:
+        if not rows:
+            return 0.0
+        leader = category_of(self.system.codes[rows[0][0]])
+        rival = next((p for row, p in rows[1:] if category_of(self.system.codes[row]) != leader), 0.0)
+        return rows[0][1] - rival
+
+    def _borrow(self, draft: _Draft, neighbours: Sequence[Neighbour]) -> tuple[int, float] | None:
+        """Row and score of the first neighbour that can be coded itself and does not contradict the text."""
+        for neighbour in neighbours:
+            row = self.system.row_of(neighbour.code) if neighbour.code else None
+            name = Name.of(neighbour.name[:400], self.system.language)
+            if row is None and (found := find_equal(name, self.wordings)) and found.unique:
+                row = found.rows[0]
+            if row is not None and not contradicts(set(draft.name.poles), set(name.poles)):
+                return row, self._scores.neighbour * max(0.0, min(1.0, neighbour.score))
+        return None
+
+
+def _dotted(key: str) -> str:
+    return f"{key[:3]}.{key[3:]}" if len(key) > 3 else key

