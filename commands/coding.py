@@ -38,9 +38,14 @@ def icd10(
     """
     settings = settings_with(config, icd10={"system": system})
     names = _names(texts, file, settings.records.encoding)
-    from ..knowledge.icd import IcdCascade
+    from ..knowledge.icd import IcdCascade, load_code_system
 
-    cascade = IcdCascade.from_settings(settings.icd10)
+    cascade = IcdCascade(
+        load_code_system(settings.icd10.system),
+        aliases=settings.icd10.aliases,
+        min_score=settings.icd10.min_score,
+        min_margin=settings.icd10.min_margin,
+    )
     if as_json:
         for match in cascade.map_many(names, top_k=top):
             emit_json(match)

@@ -16,7 +16,17 @@ from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-NOT_PACKAGES = {"tests", "docs", "examples", "requirements", "build", "dist", "out", "wardround-data"}
+NOT_PACKAGES = {
+    "tests",
+    "docs",
+    "examples",
+    "requirements",
+    "scripts",
+    "build",
+    "dist",
+    "out",
+    "wardround-data",
+}
 LOCKS = ["build", "base", "dev"]
 
 
@@ -175,3 +185,16 @@ def test_every_page_of_the_docs_is_reached_from_the_index() -> None:
         if page.name != "index.md" and page.relative_to(ROOT / "docs").as_posix() not in index
     ]
     assert unreached == []
+
+
+def test_every_setting_is_documented() -> None:
+    from wardround.settings import Settings
+
+    page = (ROOT / "docs" / "configuration.md").read_text("utf-8")
+    top, *rest = page.split("\n**`[")
+    sections = {"": top} | {part.split("]`**")[0]: part for part in rest}
+    for name, info in Settings.model_fields.items():
+        fields = getattr(info.annotation, "model_fields", None)
+        for key in fields or [name]:
+            assert f"\n| `{key}` |" in sections[name if fields else ""], f"{name}.{key}"
+    assert set(sections) - {""} <= set(Settings.model_fields)
