@@ -79,10 +79,11 @@ class EmbedderSettings(_Section):
 
 
 class LlmSettings(_Section):
-    """The language model, if there is one; without ``base_url`` an extractive writer answers.
+    """The language model, if there is one; without ``base_url`` or ``path`` an extractive writer answers.
 
     Attributes:
         base_url: of an OpenAI-protocol server such as vLLM, e.g. ``http://127.0.0.1:8000/v1``.
+        path: local folder of a model that vLLM runs in this process, for batch work; instead of ``base_url``.
         model: name as served; the server's first model where None.
         api_key: sent as bearer token.
         context_window: tokens of prompt and answer together.
@@ -92,12 +93,20 @@ class LlmSettings(_Section):
     """
 
     base_url: str | None = None
+    path: Path | None = None
     model: str | None = None
     api_key: SecretStr | None = None
     context_window: int = Field(default=4096, ge=512)
     max_tokens: int = Field(default=400, ge=16)
     temperature: float = Field(default=0.0, ge=0, le=2)
     deadline_s: float = Field(default=30.0, gt=0, le=3600)
+
+    @model_validator(mode="after")
+    def _one_model(self) -> Self:
+        if self.base_url is not None and self.path is not None:
+            msg = "base_url (a server) and path (a model in this process) exclude each other"
+            raise ValueError(msg)
+        return self
 
 
 class CasesSettings(_Section):

@@ -19,7 +19,7 @@ from .wording import PromptWords
 from .writing import proposal_text
 
 if TYPE_CHECKING:
-    from ..models.llm import ServedLlm
+    from ..models.ports import JsonLlm
 
 _MARGIN_TOKENS = 250  # chat template, and what a repair adds
 
@@ -44,7 +44,7 @@ class ReasoningEngine(DiagnosisEngine):
     deep: ClassVar[bool]
 
     def __init__(
-        self, *, llm: ServedLlm | None, records: int = 8, show_vote: bool = True, **parts: Any
+        self, *, llm: JsonLlm | None, records: int = 8, show_vote: bool = True, **parts: Any
     ) -> None:
         super().__init__(**parts)
         self._llm = llm
@@ -83,7 +83,7 @@ class ReasoningEngine(DiagnosisEngine):
             return await asyncio.to_thread(self._vote, gathered, degraded=error.reason, tokens=error.tokens)
         return await asyncio.to_thread(self._propose, gathered, proposal, tokens, llm.model)
 
-    def _ready(self, gathered: Gathered) -> tuple[ServedLlm, Deadline]:
+    def _ready(self, gathered: Gathered) -> tuple[JsonLlm, Deadline]:
         if self._llm is None:
             raise LlmError(LlmFault.ABSENT, "no language model is set; set llm.base_url")
         used = sum(gathered.query.timings_ms.values()) / 1000
@@ -91,7 +91,7 @@ class ReasoningEngine(DiagnosisEngine):
         deadline = Deadline(Deadline.after(max(0.0, allowed - used)).at, allowed)
         return self._llm, deadline
 
-    def _ask(self, gathered: Gathered, llm: ServedLlm) -> _Ask:
+    def _ask(self, gathered: Gathered, llm: JsonLlm) -> _Ask:
         prompt = diagnosis_prompt(
             gathered.query,
             gathered.evidence[: self._records],

@@ -23,7 +23,7 @@ from ..query import TokenUse
 from .llm_asking import LLM_CONDITIONS, LlmCase, LlmCondition, Neighbour, ask_of, ranking_of
 
 if TYPE_CHECKING:
-    from ..models.llm import ServedLlm
+    from ..models.ports import JsonLlm
 
 
 __all__ = ["LLM_CONDITIONS", "LlmCase", "LlmCondition", "LlmOutcome", "LlmRunner", "Neighbour"]
@@ -85,7 +85,7 @@ class LlmRunner:
 
     def __init__(
         self,
-        llm: ServedLlm,
+        llm: JsonLlm,
         *,
         log: Path | None = None,
         same: Callable[[str, str], bool] = lambda left, right: left.casefold() == right.casefold(),

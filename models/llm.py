@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import openai
 from llama_index.core.llms import ChatMessage
@@ -15,29 +14,15 @@ from llama_index.llms.openai_like import OpenAILike
 from openai.types.chat import ChatCompletionChunk
 
 from ..query import TokenUse
-from ..settings import LlmSettings
 from .deadline import Deadline
 from .failure import LlmError, LlmFault, add_tokens
 from .faults import faults
 from .loop import LoopThread
+from .ports import REPAIR, JsonReply, Schema, parsed
 
 T = TypeVar("T")
-Schema = Mapping[str, Any]
 _log = logging.getLogger(__name__)
 _NO_KEY = "none"
-REPAIR = "That answer cannot be used: {complaint}. Answer again with the JSON object alone."
-
-
-class JsonReply(NamedTuple, Generic[T]):
-    """A checked answer and what it cost.
-
-    Attributes:
-        value: what the check made of the JSON.
-        tokens: of all tries together.
-    """
-
-    value: T
-    tokens: TokenUse
 
 
 @dataclass
@@ -198,10 +183,9 @@ class ServedLlm:
                 complaint, fault = f"the answer was longer than {ask.max_tokens} tokens", LlmFault.CUT_OFF
             else:
                 try:
-                    value = json.loads(_without_fence(text), strict=False)
-                    return JsonReply(ask.check(value) if ask.check else value, spent)
-                except (ValueError, RecursionError) as error:
-                    complaint, fault = _short(error), LlmFault.INVALID
+                    return JsonReply(parsed(text, ask.check), spent)
+                except ValueError as error:
+                    complaint, fault = str(error), LlmFault.INVALID
             _log.info("answer of %s refused (%s)", self.model, fault)
             plea = ChatMessage(role="user", content=ask.repair.format(complaint=complaint))
             talk = [*ask.messages, ChatMessage(role="assistant", content=text[:400]), plea]
@@ -266,30 +250,3 @@ class ServedLlm:
             max_retries=0,
             timeout=3600.0,
         )
-
-
-def _without_fence(text: str) -> str:
-    """A model without enforced output likes to wrap its JSON in a code fence."""
-    text = text.strip()
-    if text.startswith("```"):
-        text = text.split("\n", 1)[-1].rsplit("```", 1)[0]
-    return text
-
-
-def _short(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
-
-
-def llm_from_settings(settings: LlmSettings) -> ServedLlm | None:
-    """The language model that the settings name; None where they name none (the records answer)."""
-    if settings.base_url is None:
-        return None
-    return ServedLlm(
-        settings.base_url,
-        model=settings.model,
-        api_key=settings.api_key.get_secret_value() if settings.api_key else None,
-        context_window=settings.context_window,
-        max_tokens=settings.max_tokens,
-        temperature=settings.temperature,
-        deadline_s=settings.deadline_s,
-    )

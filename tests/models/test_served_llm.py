@@ -20,9 +20,10 @@ from misbehaving import (
     wait_until,
 )
 from wardround.errors import ModelError
+from wardround.models import llm_from_settings
 from wardround.models.deadline import Deadline
 from wardround.models.failure import LlmError, LlmFault
-from wardround.models.llm import ServedLlm, llm_from_settings
+from wardround.models.llm import ServedLlm
 from wardround.settings import LlmSettings
 
 ASK = [ChatMessage(role="user", content="What is it?")]
