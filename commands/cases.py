@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .console import print_report
+from ..errors import InputError
+from .console import one_line, print_report
 from .options import AsJson, Config, Format, Index, settings_with
 
 if TYPE_CHECKING:
     from ..app import Wardround
+    from ..indexes.cases import CaseIndex
 
 app = typer.Typer(
     help="Build, change and describe the index of past cases.", no_args_is_help=True, rich_markup_mode=None
@@ -74,13 +76,27 @@ def delete(
     as_json: AsJson = False,
 ) -> None:
     """Delete records by id, text and all."""
-    print_report("Deleted", _library(index, config).cases.delete(ids), as_json=as_json)
+    cases = _open(index, config)
+    report = cases.delete(ids)
+    if not report.deleted:
+        raise InputError(
+            f"{cases.path}: holds none of the ids {', '.join(map(one_line, ids[:10]))}; nothing was deleted"
+        )
+    print_report("Deleted", report, as_json=as_json)
 
 
 @app.command("info")
 def info(*, index: Index = None, config: Config = None, as_json: AsJson = False) -> None:
     """Say what an index holds and was built with."""
-    print_report("Case index", _library(index, config).cases.info(), as_json=as_json)
+    print_report("Case index", _open(index, config).info(), as_json=as_json)
+
+
+def _open(index: Path | None, config: Path | None) -> CaseIndex:
+    """The index without its embedder, which describing and deleting do not need."""
+    settings = settings_with(config, cases={"index": index})
+    from ..indexes.cases import CaseIndex
+
+    return CaseIndex.open(settings.cases.index)
 
 
 def _library(index: Path | None, config: Path | None, **privacy: bool | None) -> Wardround:
