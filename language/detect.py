@@ -8,6 +8,7 @@ from typing import Literal
 
 Language = Literal["en", "zh", "ja"]
 
+_SERVED: dict[str, Language] = {"en": "en", "zh": "zh", "ja": "ja"}
 _SAMPLE_CHARS = 4_000
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々]")
 _KANA = re.compile(r"[\u3041-\u3096\u30a1-\u30fa\uff66-\uff9d]")
@@ -40,6 +41,11 @@ def detect_language(text: str) -> Language:
     if kana * 20 >= len(han):
         return "ja"
     return _of_characters(han, sample)
+
+
+def served_language(language: str | None, text: str) -> Language:
+    """``language`` where it is one of the three, else the language of ``text``."""
+    return _SERVED.get(language or "") or detect_language(text)
 
 
 def _of_characters(han: list[str], sample: str) -> Language:
