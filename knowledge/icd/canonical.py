@@ -71,6 +71,22 @@ def _singular(word: str) -> str:
     return word[:-1] if word.endswith("s") else word
 
 
+def relaxed(tokens: Tokens) -> list[Tokens]:
+    """Ever shorter forms of a name: without numbers, then without inheritance, then without onset and grade."""
+    out: list[Tokens] = []
+    dropped: frozenset[str] = frozenset()
+    for step in word_classes().relax:
+        dropped |= step
+        kept = tuple(t for t in tokens if t not in dropped and not ("#" in dropped and _is_subtype(t)))
+        if kept and kept != (out[-1] if out else tokens):
+            out.append(kept)
+    return out
+
+
+def _is_subtype(token: str) -> bool:
+    return token[0].isdigit() or len(token) == 1
+
+
 class _PhraseTable:
     """Phrases to rewrite, by first word, longest first."""
 
@@ -118,12 +134,27 @@ def _words(text: str) -> Tokens:
     return tuple(out)
 
 
+_SYMBOL = re.compile(r"([a-z]{2,7})[\s-]?([0-9]{1,3}[a-z]{0,2}[0-9]?)")
+
+
+@lru_cache(maxsize=1)
+def _series() -> dict[str, str]:
+    return {row["symbol"]: row["name"] for row in read_table("series.csv")}
+
+
+def expand_symbol(folded: str) -> str:
+    """A numbered symbol of a hereditary disease as its name: ``"dfnb22"`` -> ``"hereditary deafness 22"``."""
+    if (found := _SYMBOL.fullmatch(folded)) and (name := _series().get(found[1])):
+        return f"{fold(name)} {found[2]}"
+    return folded
+
+
 def english_tokens(text: str) -> Tokens:
     """Canonical words of an English name, in order.
 
     ``english_tokens("Tumours of the kidneys")`` equals ``english_tokens("renal neoplasm")``.
     """
-    folded = fold(text)
+    folded = expand_symbol(fold(text).strip())
     for letter, name in word_classes().greek.items():
         if letter in folded:
             folded = folded.replace(letter, f" {name} ")

@@ -12,7 +12,7 @@ import numpy as np
 
 from .denoise import denoise
 from .judge import FEATURES, Judge, PairFeatures, shipped_judge
-from .lookup import find_equal
+from .lookup import find_equal, find_relaxed
 from .opposites import contradicts
 from .scoring import StageScores, stage_scores
 from .system import CodeSystem, RejectedRow, Term, category_of, code_key
@@ -95,6 +95,7 @@ class _Draft:
     name: Name
     stage: Stage = Stage.UNMAPPED
     rows: list[tuple[int, float]] = field(default_factory=list)
+    sure: bool = False
 
 
 class IcdCascade:
@@ -181,7 +182,7 @@ class IcdCascade:
         key = code_key(bare) if len(bare) <= 40 else ""
         row = self.system.rows.get(key)
         if row is not None or key in self.system.extended:
-            draft.stage = Stage.CODE
+            draft.stage, draft.sure = Stage.CODE, True
             draft.rows = [(row if row is not None else self.system.extended[key][0], 1.0)]
             return draft
         cleaned = denoise(text)
@@ -191,17 +192,21 @@ class IcdCascade:
             return draft
         if cleaned.text != bare:
             draft.name = Name.of(cleaned.text, self.system.language)
-            self._equal(draft, draft.name)
+            if self._equal(draft, draft.name):
+                return draft
+        if relaxed := find_relaxed(draft.name, self.wordings):
+            draft.rows = [(relaxed.rows[0], self._scores.of(relaxed))]
+            draft.stage, draft.sure = Stage.FUZZY, True
         return draft
 
     def _equal(self, draft: _Draft, name: Name) -> bool:
         if name.strict and (row := self._local.get(name.strict)) is not None:
-            draft.stage, draft.rows = Stage.ALIAS, [(row, self._scores.local)]
+            draft.stage, draft.rows, draft.sure = Stage.ALIAS, [(row, self._scores.local)], True
             return True
         found = find_equal(name, self.wordings)
         if found is None or not found.unique:
             return False
-        draft.stage = Stage(found.stage)
+        draft.stage, draft.sure = Stage(found.stage), True
         draft.rows = [(found.rows[0], self._scores.of(found))]
         return True
 
@@ -233,14 +238,14 @@ class IcdCascade:
         if draft.stage is Stage.UNMAPPED and (borrowed := self._borrow(draft, neighbours)):
             draft.stage = Stage.NEIGHBOUR
             rows = [borrowed, *(pair for pair in rows if pair[0] != borrowed[0])]
-        if draft.stage in (Stage.CODE, Stage.EXACT, Stage.ALIAS):
+        if draft.sure:
             rows = [rows[0], *((row, min(p, _ALTERNATIVES_BELOW * rows[0][1])) for row, p in rows[1:])]
         listed = [(self._final(row), p) for row, p in rows]
         candidates = tuple(
             IcdCandidate(system.codes[row], system.titles[row], round(p, 4)) for row, p in listed[:top_k]
         )
         score = round(rows[0][1], 4) if rows else 0.0
-        margin = round(score if draft.stage in (Stage.CODE, Stage.EXACT, Stage.ALIAS) else self._margin(rows), 4)
+        margin = round(score if draft.sure else self._margin(rows), 4)
         if draft.stage is Stage.UNMAPPED:
             return IcdMatch(draft.text, draft.stage, None, None, score, margin, candidates, draft.qualifiers)
         code, title = system.codes[listed[0][0]], system.titles[listed[0][0]]
@@ -268,7 +273,7 @@ class IcdCascade:
             name = Name.of(neighbour.name[:400], self.system.language)
             if row is None and (found := find_equal(name, self.wordings)) and found.unique:
                 row = found.rows[0]
-            if row is not None and not contradicts(set(draft.name.poles), set(name.poles)):
+            if row is not None and not contradicts(draft.name.poles, name.poles):
                 return row, self._scores.neighbour * max(0.0, min(1.0, neighbour.score))
         return None
 

@@ -53,6 +53,7 @@ class WordClasses(BaseModel):
     vague: frozenset[str]
     light: frozenset[str]
     numbered: frozenset[str]
+    relax: tuple[frozenset[str], ...]
     roman: dict[str, str]
     roman_after: dict[str, str]
     greek: dict[str, str]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .canonical import loose_key, relaxed, strict_key
+from .opposites import contradicts
 from .system import CodeSystem, TermKind
 from .wordings import Name, Wordings
 
@@ -18,7 +20,7 @@ class Found:
     Attributes:
         rows: of the codes; several where the wording is not unique.
         stage: ``"exact"`` for titles and inclusion terms, ``"alias"`` for every other source.
-        closeness: 0 letter for letter, 1 canonical words, 2 without kind-of-name words.
+        closeness: 0 letter for letter, 1 canonical words, 2 without kind-of-name words, 3 and more: relaxed.
         unique: whether one code (or a code and what lies below it) carries the wording.
     """
 
@@ -35,6 +37,25 @@ def find_equal(name: Name, wordings: Wordings) -> Found | None:
     ):
         if key and (entries := table.get(key)):
             return _best(name, wordings, entries, closeness)
+    return None
+
+
+def find_relaxed(name: Name, wordings: Wordings) -> Found | None:
+    """The equal wording of a name without its subtype, mode of inheritance, onset or grade (ours).
+
+    Not where the longer name contradicts the wording, nor where subtypes of the shorter name have codes of
+    their own in another category ("diabetes mellitus type 9").
+    """
+    if wordings.cjk:
+        return None
+    for step, tokens in enumerate(relaxed(name.units)):
+        key = strict_key(tokens)
+        entries = wordings.strict.get(key) or wordings.loose.get(loose_key(tokens) or "-", ())
+        if not entries:
+            continue
+        found = _best(name, wordings, entries, 3 + step)
+        if found.unique and not any(contradicts(name.poles, wordings.names[e].poles) for e in entries):
+            return found
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set as AbstractSet
 from functools import lru_cache
 
 import numpy as np
@@ -58,7 +58,7 @@ def cjk_poles(text: str, language: str) -> set[Pole]:
     return {pole for found in pattern.findall(text) for pole in poles[found]}
 
 
-def contradicts(one: set[Pole], other: set[Pole]) -> bool:
+def contradicts(one: AbstractSet[Pole], other: AbstractSet[Pole]) -> bool:
     """Whether two names take opposite sides of an opposition without sharing one."""
     axes = {axis for axis, _ in one} & {axis for axis, _ in other}
     return any(

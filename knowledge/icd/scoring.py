@@ -16,6 +16,7 @@ class StageScores(BaseModel):
     Attributes:
         exact: of an equal title or inclusion term, by closeness.
         alias: of an equal alias or cross-reference, by closeness.
+        relaxed: of a wording that is equal without subtype, inheritance, onset or grade, by step.
         local: of a hospital's own alias.
         neighbour: times the similarity of the record that lends its diagnosis.
         contradiction: what is left of a candidate that takes the opposite side.
@@ -27,6 +28,7 @@ class StageScores(BaseModel):
 
     exact: tuple[float, float, float]
     alias: tuple[float, float, float]
+    relaxed: tuple[float, ...]
     local: float = Field(ge=0, le=1)
     neighbour: float = Field(ge=0, le=1)
     contradiction: float = Field(ge=0, le=1)
@@ -35,6 +37,8 @@ class StageScores(BaseModel):
 
     def of(self, found: Found) -> float:
         """Score of an equal wording."""
+        if found.closeness >= len(self.exact):
+            return self.relaxed[found.closeness - len(self.exact)]
         return (self.exact if found.stage == "exact" else self.alias)[found.closeness]
 
 
