@@ -58,13 +58,14 @@ def add(
     index: Index = None,
     deidentified: Deidentified = None,
     scrub: Scrub = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Exchange records whose id is known.")] = False,
     record_format: Format = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add records, or replace those with the same id."""
+    """Add records; an id that is known is an error, or with --replace gives way."""
     library = _library(index, config, deidentified=deidentified, scrub=scrub)
-    print_report("Added", library.add_cases(files, format=record_format), as_json=as_json)
+    print_report("Added", library.add_cases(files, format=record_format, replace=replace), as_json=as_json)
 
 
 @app.command("delete")
