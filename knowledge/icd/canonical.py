@@ -72,14 +72,20 @@ def _singular(word: str) -> str:
 
 
 def relaxed(tokens: Tokens) -> list[Tokens]:
-    """Ever shorter forms of a name: without numbers, then without inheritance, then without onset and grade."""
+    """Ever shorter forms of a name: without numbers, then without inheritance, then without onset and grade.
+
+    Where a number or a mode of inheritance was dropped, the form with "hereditary" comes first.
+    """
     out: list[Tokens] = []
     dropped: frozenset[str] = frozenset()
+    hereditary = "hereditary" in tokens or any(_is_subtype(token) for token in tokens)
     for step in word_classes().relax:
         dropped |= step
-        kept = tuple(t for t in tokens if t not in dropped and not ("#" in dropped and _is_subtype(t)))
-        if kept and kept != (out[-1] if out else tokens):
-            out.append(kept)
+        kept = tuple(t for t in tokens if t not in dropped and not _is_subtype(t))
+        bare = tuple(t for t in kept if t != "hereditary")
+        for form in ((*bare, "hereditary"), bare) if hereditary else (bare,):
+            if bare and form not in out and sorted(form) != sorted(tokens):
+                out.append(form)
     return out
 
 

@@ -31,20 +31,28 @@ class Found:
 
 
 def find_equal(name: Name, wordings: Wordings) -> Found | None:
-    """The best equal wording of a name, letter for letter before canonical before loose."""
-    for closeness, (table, key) in enumerate(
-        ((wordings.literal, name.literal), (wordings.strict, name.strict), (wordings.loose, name.loose))
-    ):
-        if key and (entries := table.get(key)):
-            return _best(name, wordings, entries, closeness)
+    """The best equal wording of a name.
+
+    Titles and inclusion terms come before aliases and cross-references; among each, letters before canonical
+    words before words without the kind of name.
+    """
+    tables = ((wordings.literal, name.literal), (wordings.strict, name.strict), (wordings.loose, name.loose))
+    levels = [(at, table.get(key, ()) if key else ()) for at, (table, key) in enumerate(tables)]
+    for wanted in ("exact", "alias"):
+        for closeness, entries in levels:
+            if entries:
+                found = _best(name, wordings, entries, closeness)
+                if found.stage == wanted and (found.unique or wanted == "alias"):
+                    return found
     return None
 
 
 def find_relaxed(name: Name, wordings: Wordings) -> Found | None:
     """The equal wording of a name without its subtype, mode of inheritance, onset or grade (ours).
 
-    Not where the longer name contradicts the wording, nor where subtypes of the shorter name have codes of
-    their own in another category ("diabetes mellitus type 9").
+    A number in a name of a disease counts the members of a hereditary series, so the shorter name is looked
+    for as a hereditary disease first: "cataract 18" is a hereditary cataract, not a senile one. Not where
+    the longer name contradicts the wording.
     """
     if wordings.cjk:
         return None
@@ -53,7 +61,7 @@ def find_relaxed(name: Name, wordings: Wordings) -> Found | None:
         entries = wordings.strict.get(key) or wordings.loose.get(loose_key(tokens) or "-", ())
         if not entries:
             continue
-        found = _best(name, wordings, entries, 3 + step)
+        found = _best(name, wordings, entries, min(3 + step // 2, 5))
         if found.unique and not any(contradicts(name.poles, wordings.names[e].poles) for e in entries):
             return found
     return None
