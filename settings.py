@@ -28,10 +28,13 @@ class PrivacySettings(_Section):
     Attributes:
         deidentified: the hospital declares that its records are de-identified already.
         scrub: remove what patterns and the record's own fields can find. No guarantee.
+        scrub_key: secret that decides how far each patient's dates move, and pseudonyms; with the same key a
+            later ``add`` moves them alike. A new random one each run where None.
     """
 
     deidentified: bool = False
     scrub: bool = False
+    scrub_key: SecretStr | None = None
 
 
 class RecordsSettings(_Section):
