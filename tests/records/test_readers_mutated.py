@@ -36,7 +36,7 @@ TABLE = [
         [
             f"v{n}",
             "咳嗽, 发热",
-            f'for {n} "days"',
+            f'{n} "days"',
             "BP\n120/80",
             "Flu; Asthma",
             "J11;J45",
