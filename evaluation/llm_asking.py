@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import string
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -170,9 +169,7 @@ def ask_of(name: str, case: LlmCase, *, seed: int = 0) -> Ask:
     choices = _shuffled(case, seed) if case.choices else None
     if choices:
         task = words.choose_reasoned if reasoned else words.choose
-        listed = "\n".join(
-            f"{letter}. {neutral(one)}" for letter, one in zip(_letters(choices), choices, strict=True)
-        )
+        listed = "\n".join(f"- {neutral(one)}" for one in choices)
         task = f"{words.choices}\n{listed}\n\n{task}"
     else:
         task = words.name_reasoned if reasoned else words.name
@@ -190,15 +187,11 @@ def ask_of(name: str, case: LlmCase, *, seed: int = 0) -> Ask:
     return Ask(messages, _schema(choices, reasoned=reasoned, language=case.language), limit, choices, lane)
 
 
-def _letters(choices: Sequence[str]) -> list[str]:
-    return list(string.ascii_uppercase[: len(choices)])
-
-
 def _shuffled(case: LlmCase, seed: int) -> tuple[str, ...]:
     def place(choice: str) -> str:
         return hashlib.sha256(f"{seed}\x1f{case.id}\x1f{choice}".encode("utf-8", "replace")).hexdigest()
 
-    return tuple(sorted(case.choices or (), key=place))[: len(string.ascii_uppercase)]
+    return tuple(sorted(set(case.choices or ()), key=place))
 
 
 def _records(neighbours: Sequence[Neighbour], room: int, words: LlmWords) -> str:
@@ -217,7 +210,7 @@ def _schema(choices: Sequence[str] | None, *, reasoned: bool, language: str) -> 
     wide = language in {"zh", "ja"}
     one: dict[str, Any] = {"type": "string", "maxLength": 25 if wide else 70}
     if choices:
-        one = {"type": "string", "enum": _letters(choices)}
+        one = {"type": "string", "enum": [neutral(choice) for choice in choices]}
     properties: dict[str, Any] = {"first": one, "second": one, "third": one}
     if reasoned:
         properties = {"reasoning": {"type": "string", "maxLength": 100 if wide else 320}} | properties
@@ -240,8 +233,8 @@ def ranking_of(value: object, choices: Sequence[str] | None) -> tuple[str, ...]:
         raise ValueError("not a JSON object")  # noqa: TRY004  # refused content, not a programming error
     said = [str(value.get(key, "")).strip() for key in ("first", "second", "third")]
     if choices:
-        by_letter = dict(zip(_letters(choices), choices, strict=True))
-        said = [by_letter[one.upper()] for one in said if one.upper() in by_letter]
+        by_name = {neutral(choice).casefold(): choice for choice in choices}
+        said = [by_name[one.casefold()] for one in said if one.casefold() in by_name]
     ranking = tuple(dict.fromkeys(one for one in said if one))
     if not ranking:
         raise ValueError("first, second and third are empty or not among the choices")

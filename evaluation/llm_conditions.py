@@ -1,7 +1,7 @@
 """The conditions that ask a language model: what each is shown, how it is asked, and its resumable log.
 
-Every condition answers the same way, so that only what it is shown differs: over ``choices`` by letters
-where the case has them, else by names. Answers are appended to a JSONL as they come, keyed by condition,
+Every condition answers the same way, so that only what it is shown differs: over ``choices``, word for word,
+where the case has them, else freely. Answers are appended to a JSONL as they come, keyed by condition,
 case and a hash of the prompt, so a run that stops goes on where it was. Source: MAP-RAG's comparison;
 prompts and log are ours.
 """

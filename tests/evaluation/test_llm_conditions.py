@@ -57,13 +57,15 @@ def test_the_gold_is_not_given_away_by_its_place():
     assert ask_of("direct", case(1)).choices == ask_of("direct", case(1, choices=CHOICES[::-1])).choices
 
 
-def test_letters_become_choices_and_a_repeated_one_counts_once():
-    assert ranking_of({"first": "B", "second": "B", "third": "A"}, CHOICES) == ("Septic arthritis", "Gout")
+def test_choices_are_told_by_name_and_a_repeated_one_counts_once():
+    assert ranking_of(
+        {"first": "septic arthritis", "second": "Septic arthritis", "third": "Gout"}, CHOICES
+    ) == ("Septic arthritis", "Gout")
 
 
 @pytest.mark.parametrize("bad", [[], {}, {"first": "Z"}, {"first": ""}])
 def test_an_answer_outside_the_choices_is_refused(bad):
-    with pytest.raises(ValueError, match="JSON object|choices"):
+    with pytest.raises(ValueError, match=r"JSON object|choices"):
         ranking_of(bad, CHOICES)
 
 
@@ -83,7 +85,9 @@ def test_a_confident_vote_costs_no_call():
 def test_a_run_goes_on_where_it_stopped(tmp_path):
     log = tmp_path / "out" / "log.jsonl"
     cases = [case(number) for number in range(6)]
-    with MisbehavingServer(says({"first": "A", "second": "B", "third": "C"})) as server:
+    with MisbehavingServer(
+        says({"first": "Gout", "second": "Pseudogout", "third": "Septic arthritis"})
+    ) as server:
         first = run(server, "direct", cases[:4], log)
         log.write_text(log.read_text(encoding="utf-8")[:-30], encoding="utf-8")  # killed while it wrote
         again = run(server, "direct", cases, log)
@@ -94,7 +98,9 @@ def test_a_run_goes_on_where_it_stopped(tmp_path):
 
 def test_another_prompt_is_asked_anew(tmp_path):
     log = tmp_path / "log.jsonl"
-    with MisbehavingServer(says({"first": "A", "second": "B", "third": "C"})) as server:
+    with MisbehavingServer(
+        says({"first": "Gout", "second": "Pseudogout", "third": "Septic arthritis"})
+    ) as server:
         run(server, "naive_rag", [case()], log)
         run(server, "naive_rag", [case(neighbours=NEAR[:1])], log)
         run(server, "hybrid_rag", [case()], log)
@@ -103,7 +109,9 @@ def test_another_prompt_is_asked_anew(tmp_path):
 
 def test_a_failure_falls_back_to_the_vote_and_is_asked_again_next_time(tmp_path):
     log = tmp_path / "log.jsonl"
-    with MisbehavingServer(status(500), says({"first": "A", "second": "B", "third": "C"})) as server:
+    with MisbehavingServer(
+        status(500), says({"first": "Gout", "second": "Pseudogout", "third": "Septic arthritis"})
+    ) as server:
         (failed,) = run(server, "ours_llm", [case(lane="standard")], log)
         (mended,) = run(server, "ours_llm", [case(lane="standard")], log)
     assert failed.degraded.startswith("http error")
@@ -112,7 +120,9 @@ def test_a_failure_falls_back_to_the_vote_and_is_asked_again_next_time(tmp_path)
 
 
 def test_tokens_are_summed():
-    with MisbehavingServer(says({"first": "A", "second": "B", "third": "C"})) as server:
+    with MisbehavingServer(
+        says({"first": "Gout", "second": "Pseudogout", "third": "Septic arthritis"})
+    ) as server:
         outcomes = run(server, "direct", [case(1), case(2)])
     assert tokens_of(outcomes).prompt == 200
 
