@@ -305,7 +305,7 @@ class GenerationStore:
         except OSError as error:
             raise IndexStoreError(f"{self.root}: not writable ({error.strerror})") from error
         try:
-            self._prune()
+            self.sweep()
             try:
                 writer = GenerationWriter(self.root)
             except OSError as error:
@@ -343,10 +343,9 @@ class GenerationStore:
             os.fsync(handle.fileno())
         temporary.replace(self.root / MANIFEST)
         _sync_folder(self.root)
-        self._prune()
 
-    def _prune(self) -> None:
-        """Remove what an interrupted writer left and generations that nobody reads any more."""
+    def sweep(self) -> None:
+        """Remove what an interrupted writer left and generations that nobody reads; for the one writer."""
         try:
             current = self._manifest()["generation"]
         except IndexStoreError:

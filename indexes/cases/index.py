@@ -181,6 +181,8 @@ class CaseIndex(CaseReader):
             )
             store.publish(writer, meta)
             self._load(store.open())
+            del current  # its lease would keep the old generation
+            store.sweep()
         self.report = report
         return report
 
@@ -208,6 +210,8 @@ class CaseIndex(CaseReader):
                     writer.array(prefix + file, content)
             store.publish(writer, current.meta)
             self._load(store.open())
+            del current
+            store.sweep()
 
     def sidecar(self, name: str) -> Path:
         """Folder of a sidecar; it does not exist where none was written."""

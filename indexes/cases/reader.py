@@ -138,6 +138,11 @@ class CaseReader:
         return self._state.generation.root
 
     @property
+    def embedder_identity(self) -> str:
+        """Of the embedder that the index was built with."""
+        return str(self._state.meta["embedder"])
+
+    @property
     def embedder(self) -> TextEmbedder:
         """The embedder it was opened with.
 

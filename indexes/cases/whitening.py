@@ -58,12 +58,12 @@ class Whitening:
 
     def apply(self, vectors: npt.NDArray[Any]) -> Floats:
         """Map ``[n, d]`` to unit rows; a zero row stays zero."""
-        rows = np.array(vectors, np.float32)
+        rows: Floats = np.array(vectors, np.float32)
         filled = np.any(rows, axis=1)
         if self.mean is not None and self.matrix is not None:
-            rows = (rows - self.mean) @ self.matrix
+            rows = np.asarray((rows - self.mean) @ self.matrix, np.float32)
         norms = np.linalg.norm(rows, axis=1)
         filled &= norms > 1e-12
         rows /= np.where(filled, norms, 1.0)[:, None]
         rows[~filled] = 0
-        return rows.astype(np.float32, copy=False)
+        return rows

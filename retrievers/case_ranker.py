@@ -1,0 +1,399 @@
+"""The one way from a case to ranked diagnoses; app, engines and evaluation all go through it."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from threading import Lock
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from ..indexes.cases import CaseIndex, CaseReader, EncodedQuery
+from ..knowledge.calibration import RawConfidence
+from ..knowledge.learned import Patient, WordShare
+from ..knowledge.learning import LearnedModels, label_rows, stored, unlearned
+from ..knowledge.ranking import (
+    LabelBelief,
+    RankedLabels,
+    frequency_belief,
+    learned_belief,
+    no_belief,
+    rank_labels,
+    rerank,
+    select_records,
+    signs,
+)
+from ..knowledge.rules import ActiveRules, DepartmentRules, shipped_rules
+from ..language.views import split_views
+from ..query import ClinicalQuery, Confidence
+from ..records.schema import VIEWS, View
+from .multi_view import case_node, query_views
+from .ordering import tie_key
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int32]
+
+_REMEMBERED = 16
+
+
+class Prior(StrEnum):
+    """What re-ranking adds to a record's score."""
+
+    LEARNED = "learned"
+    FREQUENCY = "frequency"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class RankingPlan:
+    """Which parts take part; the default is all of them, the rest are ablations and baselines.
+
+    Attributes:
+        views: that are compared.
+        prior: of the re-rank.
+        rules: apply department rules.
+        learned: mix the learned scorer into the ranking of labels.
+        retrieval: compare records at all.
+    """
+
+    views: tuple[View, ...] = VIEWS
+    prior: Prior = Prior.LEARNED
+    rules: bool = True
+    learned: bool = True
+    retrieval: bool = True
+
+
+@dataclass(frozen=True)
+class RankedCase:
+    """One label of a ranking.
+
+    Attributes:
+        label: key; equal keys mean the same diagnosis.
+        name: commonest wording.
+        code: commonest code that the records give, if any.
+        share: chance by the mix, or share of the vote where nothing is learned.
+        vote: share of the records' vote.
+        evidence: ids of its records, best first; never empty where the index has a record to show.
+    """
+
+    label: str
+    name: str
+    code: str | None
+    share: float
+    vote: float
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CaseRanking:
+    """A case's similar records and ranked diagnoses.
+
+    Attributes:
+        rows: ``[k]`` of the records, best first.
+        fused: ``[k]`` retrieval scores.
+        scores: ``[k]`` after re-ranking.
+        priors: ``[k]`` prior that each record got.
+        channels: ``[k, 4, 2]``.
+        weights: ``[4, 2]``.
+        labels: ``[k]`` label numbers, -1 for none.
+        ranked: labels in order, as numbers.
+        diagnoses: the same for people, at most ten.
+        raw: MAP-RAG's confidence.
+        confidence: that the leading diagnosis is right; calibrated where a calibration exists.
+        signs: features that the calibration reads.
+        belief: about every label.
+        rules: that the case triggered.
+        timings_ms: by stage.
+    """
+
+    cases: CaseReader
+    rows: npt.NDArray[np.int64]
+    fused: Floats
+    scores: Floats
+    priors: Floats
+    channels: Floats
+    weights: Floats
+    labels: Ints
+    ranked: RankedLabels
+    diagnoses: list[RankedCase]
+    raw: RawConfidence
+    confidence: Confidence
+    signs: npt.NDArray[np.float64]
+    belief: LabelBelief
+    rules: ActiveRules
+    timings_ms: dict[str, float] = field(default_factory=dict)
+
+
+class CaseRanker:
+    """Ranks diagnoses for a case from a case index and what was learned from it.
+
+    Args:
+        index: an open case index.
+        models: what was learned; what the index keeps, or the defaults, where None.
+        rules: of departments; the shipped ones where None.
+        candidates: records that each channel proposes.
+        plan: which parts take part.
+        seed: of the order of equal scores.
+        diagnoses: how many are listed with their evidence.
+    """
+
+    def __init__(
+        self,
+        index: CaseIndex,
+        *,
+        models: LearnedModels | None = None,
+        rules: DepartmentRules | None = None,
+        candidates: int = 100,
+        plan: RankingPlan | None = None,
+        seed: int = 0,
+        diagnoses: int = 10,
+    ) -> None:
+        self.index = index
+        self.models = models or stored(index) or unlearned(index)
+        self.rules = rules or shipped_rules()
+        self.candidates = candidates
+        self.plan = plan or RankingPlan()
+        self.seed = seed
+        self._listed = diagnoses
+        written = np.append(self.models.label_of_written, np.int32(-1)).astype(np.int32)
+        self.labels: Ints = written[np.asarray(index.labels)]
+        self._rows_of = label_rows(self.labels, len(self.models.keys))
+        self._encoded: OrderedDict[str, EncodedQuery] = OrderedDict()
+        self._lock = Lock()
+
+    @classmethod
+    def from_defaults(cls, index: CaseIndex, **options: Any) -> Self:
+        """Over an opened index, with what it learned."""
+        return cls(index, **options)
+
+    def rank(self, query: str | QueryBundle, *, vectors: Mapping[View, Floats] | None = None) -> CaseRanking:
+        """Rank diagnoses for a case.
+
+        Args:
+            query: the case; a :class:`ClinicalQuery` also says department, age, sex, views and which records are
+                left out.
+            vectors: ``[d]`` by view as the embedder gives them, where they are known already.
+
+        Raises:
+            InputError: a view that does not exist.
+            ModelError: the embedder cannot be loaded.
+        """
+        started = time.perf_counter()
+        asked = query if isinstance(query, ClinicalQuery) else ClinicalQuery.of(query)
+        views = query_views(asked)
+        whole = views.get(View.GLOBAL) or "\n".join(views.values())
+        patient = Patient.of(whole, asked.department, asked.age, asked.sex)
+        encoded = self.encode(views, asked.language, vectors)
+        encoded_at = time.perf_counter()
+        ranking = self.rank_encoded(
+            encoded,
+            text=whole,
+            patient=patient,
+            headed=asked.views is not None or split_views(asked.query_str, asked.language).headed,
+            query_id=asked.query_str,
+            exclude=asked.record_ids,
+        )
+        ranking.timings_ms["encode"] = (encoded_at - started) * 1000
+        ranking.timings_ms["rank"] = (time.perf_counter() - encoded_at) * 1000
+        return ranking
+
+    def encode(
+        self, views: Mapping[View, str], language: str | None, vectors: Mapping[View, Floats] | None = None
+    ) -> EncodedQuery:
+        """As :meth:`CaseIndex.encode_query`; the last few cases are remembered."""
+        content = "\x1f".join(
+            [self.index.version, language or "", *(f"{v}\x1e{t}" for v, t in views.items())]
+        )
+        key = hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        with self._lock:
+            if key in self._encoded:
+                return self._encoded[key]
+        encoded = self.index.encode_query(views, language, vectors=vectors)
+        with self._lock:
+            self._encoded[key] = encoded
+            while len(self._encoded) > _REMEMBERED:
+                self._encoded.popitem(last=False)
+        return encoded
+
+    def rank_encoded(
+        self,
+        encoded: EncodedQuery,
+        *,
+        text: str,
+        patient: Patient,
+        headed: bool = True,
+        query_id: str = "",
+        exclude: frozenset[str] = frozenset(),
+        scores: Floats | None = None,
+        plan: RankingPlan | None = None,
+    ) -> CaseRanking:
+        """Rank diagnoses for a case that is encoded already.
+
+        Args:
+            encoded: by :meth:`encode`.
+            text: the whole of it, without a diagnosis.
+            patient: who it is about.
+            headed: whether its views come from headings or fields.
+            query_id: names it in ties.
+            exclude: ids of records that are no evidence.
+            scores: ``[labels]`` of the learned scorer, where they are known already.
+            plan: which parts take part, instead of the ranker's.
+        """
+        models, plan = self.models, plan or self.plan
+        cases = self.index.snapshot()
+        mix = models.mix
+        belief = self._belief(encoded, text, patient, scores, plan)
+        proposals = np.zeros(0, np.int32)
+        if belief.chance is not None:
+            proposals = np.argsort(-belief.chance, kind="stable")[: mix.proposals].astype(np.int32)
+        extra = np.concatenate([*(self._rows_of(int(label)) for label in proposals), np.zeros(0, np.int64)])
+        used = np.array([view in plan.views for view in VIEWS])
+        found = cases.search(encoded, candidates=self.candidates, exclude=exclude, extra_rows=extra)
+        weights = models.weights.row(patient.department, encoded.present & used, headed=headed)
+        fused = np.asarray(found.scores.reshape(len(found.rows), -1) @ weights.ravel(), np.float32)
+        kept = select_records(fused, self.labels[found.rows], proposals, mix)
+        rows, fused, channels = found.rows[kept], fused[kept], found.scores[kept] * used[None, :, None]
+        labels = self.labels[rows]
+        active = (
+            self.rules.active(text, department=patient.department, age=patient.age, sex=patient.sex)
+            if plan.rules
+            else ActiveRules(())
+        )
+        after, priors = rerank(fused, labels, belief.prior, self._effects(active, labels), mix)
+        order = self._order(cases, rows, after, query_id)
+        rows, fused, after, priors, channels, labels = (
+            part[order] for part in (rows, fused, after, priors, channels, labels)
+        )
+        ranked = rank_labels(
+            after if plan.retrieval else np.zeros(0, np.float32),
+            labels if plan.retrieval else np.zeros(0, np.int32),
+            belief if plan.learned else no_belief(len(models.keys)),
+            mix,
+            tie=lambda label: tie_key(self.seed, query_id, models.keys[label]),
+            effects=(lambda label: self._effect(active, label)) if plan.rules else None,
+        )
+        values, raw = signs(ranked, after, labels, channels, belief)
+        return CaseRanking(
+            cases=cases,
+            rows=rows,
+            fused=fused,
+            scores=after,
+            priors=priors,
+            channels=channels,
+            weights=weights,
+            labels=labels,
+            ranked=ranked,
+            diagnoses=self._diagnoses(cases, ranked, rows, labels),
+            raw=raw,
+            confidence=self._confidence(values, raw),
+            signs=values,
+            belief=belief,
+            rules=active,
+        )
+
+    def explain(
+        self, encoded: EncodedQuery, text: str, patient: Patient, label: str, top: int = 8
+    ) -> list[WordShare]:
+        """The case's words that speak most for a label, by the learned scorer; empty where nothing is learned."""
+        scorer = self.models.scorer
+        if scorer is None or label not in self.models.keys:
+            return []
+        number = self.models.keys.index(label)
+        return scorer.explain(scorer.features(encoded, text, patient), number, self.index.vocabulary, top)
+
+    def nodes(self, ranking: CaseRanking) -> list[NodeWithScore]:
+        """The records as LlamaIndex nodes, best first, each with what brought it in and its diagnosis' share."""
+        share = {
+            int(label): float(s) for label, s in zip(ranking.ranked.order, ranking.ranked.shares, strict=True)
+        }
+        out = []
+        for place, row in enumerate(ranking.rows.tolist()):
+            node = case_node(
+                ranking.cases,
+                row,
+                score=float(ranking.fused[place]),
+                channels=ranking.channels[place],
+                weights=ranking.weights,
+            )
+            label = int(ranking.labels[place])
+            if label >= 0:
+                effects = ranking.rules.effects(self.models.names[label], self.models.codes[label])
+                node.node.metadata |= {
+                    "label": self.models.keys[label],
+                    "prior": float(ranking.priors[place]),
+                    "rules": [{"rule": e.rule, "effect": e.effect, "reason": e.reason} for e in effects],
+                    "label_share": share.get(label, 0.0),
+                    "vote_share": float(ranking.ranked.votes[label]),
+                    "score_parts": {
+                        "fused": float(ranking.fused[place]),
+                        "prior": float(ranking.priors[place]),
+                        "prior_weight": self.models.mix.prior if ranking.belief.prior is not None else 0.0,
+                    },
+                }
+            else:
+                node.node.metadata |= {"label": None, "prior": None, "rules": [], "label_share": 0.0}
+            node.score = float(ranking.scores[place])
+            out.append(node)
+        return out
+
+    def _belief(
+        self, encoded: EncodedQuery, text: str, patient: Patient, scores: Floats | None, plan: RankingPlan
+    ) -> LabelBelief:
+        models = self.models
+        wanted = plan.learned or plan.prior is Prior.LEARNED
+        if models.scorer is not None and wanted:
+            if scores is None:
+                scores = models.scorer.score(models.scorer.features(encoded, text, patient))
+            return learned_belief(scores, models.department_evidence(patient.department), models.mix)
+        if plan.prior is Prior.NONE:
+            return no_belief(len(models.keys))
+        return frequency_belief(models.prior.scaled(models.department_number(patient.department)))
+
+    def _effect(self, active: ActiveRules, label: int) -> float:
+        return active.total(self.models.names[label], self.models.codes[label])
+
+    def _effects(self, active: ActiveRules, labels: Ints) -> npt.NDArray[np.float64] | None:
+        if not active.rules and active.side is None:
+            return None
+        return np.array([self._effect(active, label) if label >= 0 else 0.0 for label in labels.tolist()])
+
+    def _order(
+        self, cases: CaseReader, rows: npt.NDArray[np.int64], scores: Floats, query_id: str
+    ) -> npt.NDArray[np.int64]:
+        keys = [
+            (-float(s), tie_key(self.seed, query_id, cases.ids[int(r)]))
+            for s, r in zip(scores, rows, strict=True)
+        ]
+        return np.array(sorted(range(len(rows)), key=keys.__getitem__), np.int64)
+
+    def _diagnoses(
+        self, cases: CaseReader, ranked: RankedLabels, rows: npt.NDArray[np.int64], labels: Ints
+    ) -> list[RankedCase]:
+        out = []
+        for label, share in zip(ranked.order[: self._listed].tolist(), ranked.shares, strict=False):
+            own = rows[labels == label][:5].tolist()
+            out.append(
+                RankedCase(
+                    self.models.keys[label],
+                    self.models.names[label],
+                    self.models.codes[label],
+                    float(share),
+                    float(ranked.votes[label]),
+                    tuple(cases.ids[row] for row in own),
+                )
+            )
+        return out
+
+    def _confidence(self, values: npt.NDArray[np.float64], raw: RawConfidence) -> Confidence:
+        calibration = self.models.calibration
+        if calibration is None:
+            return Confidence(raw.raw, raw.raw, raw.top, raw.consensus, raw.margin)
+        value = float(calibration.apply(values)[0])
+        return Confidence(value, raw.raw, raw.top, raw.consensus, raw.margin, calibrated=True)
