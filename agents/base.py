@@ -33,7 +33,7 @@ from ..query import (
 from .evidence import Evidence, evidence_of
 from .overlap import terms
 from .prompts import case_text
-from .tally import Candidate, tally
+from .tally import Candidate, is_mixed, tally
 from .wording import Wording, wording_of
 from .writing import vote_text
 
@@ -179,6 +179,7 @@ class DiagnosisEngine(BaseQueryEngine):
             listed,
             citations,
             records=len(gathered.evidence),
+            mixed=is_mixed(gathered.evidence),
             words=gathered.words.answer,
             degraded=degraded,
         )

@@ -39,6 +39,7 @@ class Evidence:
         title: the code's title.
         label: what two names must share to count as the same diagnosis.
         score: fused and re-ranked, 0..1.
+        label_share: of its label among all labels, where the retriever ranked labels with what it learned.
         department: clinic.
         date: of the visit, ISO.
     """
@@ -53,6 +54,7 @@ class Evidence:
     score: float
     department: str | None
     date: str | None
+    label_share: float | None = None
 
     @property
     def where(self) -> str:
@@ -92,18 +94,21 @@ def evidence_of(nodes: Sequence[NodeWithScore]) -> list[Evidence]:
         diagnosis = str(known.get("diagnosis") or "").strip()
         if not diagnosis:
             continue
+        coded = known.get("icd10") or {}
+        share = known.get("label_share")
         found.append(
             Evidence(
                 number=f"R{len(found) + 1}",
                 record_id=str(known.get("record_id") or node.node_id),
                 text=node.node.get_content(metadata_mode=MetadataMode.NONE),
                 diagnosis=diagnosis,
-                code=_text(known.get("code")),
-                title=_text(known.get("title")),
+                code=_text(known.get("code") or coded.get("code")),
+                title=_text(coded.get("title")),
                 label=str(known.get("label") or diagnosis.casefold()),
                 score=max(0.0, float(node.score or 0.0)),
                 department=_text(known.get("department")),
                 date=_text(known.get("date")),
+                label_share=None if share is None else float(share),
             )
         )
     return found

@@ -31,7 +31,11 @@ class Candidate:
 def tally(
     evidence: Sequence[Evidence], *, power: float = 4.0, seed: int = 0, query_id: str = ""
 ) -> list[Candidate]:
-    """Sum each record's score to the ``power`` under its label; shares of the whole, best first.
+    """Rank the labels of the records, best first.
+
+    Where the retriever ranked labels itself (``label_share``, mixed with what all records taught), its shares
+    stand; they need not sum to 1, since labels without a record are not listed. Otherwise each record's score
+    to the ``power`` counts for its label, and shares are of the whole.
 
     Args:
         evidence: retrieved records, best first.
@@ -45,14 +49,23 @@ def tally(
     for one in evidence:
         groups.setdefault(one.label, []).append(one)
     weights = {label: sum(one.score**power for one in members) for label, members in groups.items()}
+    mixed = is_mixed(evidence)
     whole = sum(weights.values())
     ranked = []
     for label, members in groups.items():
-        share = weights[label] / whole if whole > 0 else len(members) / len(evidence)
+        if mixed:
+            share = max(one.label_share or 0.0 for one in members)
+        else:
+            share = weights[label] / whole if whole > 0 else len(members) / len(evidence)
         coded = next((one for one in members if one.code), members[0])
         ranked.append(Candidate(members[0].diagnosis, coded.code, coded.title, share, tuple(members)))
     ranked.sort(key=lambda c: (-c.share, _tie(seed, query_id, c.evidence[0].record_id)))
     return ranked
+
+
+def is_mixed(evidence: Sequence[Evidence]) -> bool:
+    """Whether the retriever ranked labels itself."""
+    return any(one.label_share is not None for one in evidence)
 
 
 def _tie(seed: int, query_id: str, record_id: str) -> str:

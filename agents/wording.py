@@ -20,6 +20,7 @@ class AnswerWords(_Texts):
     """Templates of the answer; the fields in braces are those of the English file."""
 
     leader: str
+    leader_mixed: str
     line: str
     llm_line: str
     unsupported_line: str

@@ -34,6 +34,7 @@ def vote_text(
     citations: Sequence[Citation],
     *,
     records: int,
+    mixed: bool,
     words: AnswerWords,
     degraded: str | None = None,
 ) -> str:
@@ -42,7 +43,8 @@ def vote_text(
     Args:
         candidates: to list, best first; empty where nothing was found.
         citations: to quote.
-        records: how many voted.
+        records: how many were weighed.
+        mixed: whether the shares hold more than the records' vote.
         words: of the language.
         degraded: why a language model did not answer instead.
     """
@@ -51,7 +53,7 @@ def vote_text(
         return "\n".join([*lines, words.none])
     best = candidates[0]
     lines.append(
-        words.leader.format(
+        (words.leader_mixed if mixed else words.leader).format(
             name=best.name, code=_code(best.code, words), share=f"{best.share:.0%}", records=records
         )
     )

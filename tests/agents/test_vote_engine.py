@@ -131,3 +131,25 @@ def test_ties_are_broken_by_the_seed_not_by_position():
     leaders = {tally(evidence_of(nodes), seed=seed)[0].name for seed in range(12)}
     assert len(leaders) > 1
     assert eye_nodes()[0].node_id == "g1"
+
+
+def test_shares_that_the_retriever_learned_stand_and_are_not_called_a_vote():
+    nodes = eye_nodes()
+    for one, share in zip(nodes, (0.2, 0.2, 0.5, 0.1), strict=True):
+        one.node.metadata["label_share"] = share
+    details = VoteEngine().query(eye_query(nodes=nodes)).details
+    leader = details.diagnoses[0]
+    assert (leader.name, leader.share) == ("Anterior uveitis", 0.5)
+    assert "learned from all records" in details.answer
+    assert "of the vote" not in details.answer
+
+
+def test_a_code_that_the_mapper_found_is_used_where_the_record_has_none():
+    nodes = [node("a", "Red eye.", "Uveitis", 0.5)]
+    nodes[0].node.metadata["icd10"] = {
+        "code": "H20.9",
+        "title": "Unspecified iridocyclitis",
+        "stage": "alias",
+    }
+    (only,) = VoteEngine().query(eye_query(nodes=nodes)).details.diagnoses
+    assert (only.code, only.title) == ("H20.9", "Unspecified iridocyclitis")
