@@ -27,16 +27,25 @@ def has_evidence(record: OutpatientRecord) -> bool:
 
 def _plainly_has(text: str, names: list[str]) -> bool:
     head = text[:_HEAD_CHARS].lower()
-    heading = _diagnosis_heading().search(head)
-    before = head[: heading.start()] if heading else head
+    before = head[: _first_heading(head)]
     for name in names:
         before = before.replace(name, "")
     return sum(map(len, _WORDS.findall(before))) >= _ENOUGH
 
 
+def _first_heading(head: str) -> int:
+    """Where the first thing like a heading of a diagnosis may begin; the end where there is none."""
+    first_words, other = _diagnosis_headings()
+    found = other.search(head)
+    end = found.start() if found else len(head)
+    return next((m.start() for m in _WORDS.finditer(head, 0, end) if m[0] in first_words), end)
+
+
 @cache
-def _diagnosis_heading() -> re.Pattern[str]:
+def _diagnosis_headings() -> tuple[frozenset[str], re.Pattern[str]]:
+    """First words of the Latin headings, and a pattern of all others: "A/P" and Chinese and Japanese ones."""
     known = {name.lower() for language in LANGUAGES for name in rules_of(language).headings.diagnosis}
-    latin = "|".join(map(re.escape, sorted((n for n in known if n.isascii()), key=len, reverse=True)))
-    other = "|".join(map(re.escape, sorted((n for n in known if not n.isascii()), key=len, reverse=True)))
-    return re.compile(rf"(?<![a-z])(?:{latin})(?![a-z])|{other}")
+    first_of = {name: found[0] for name in known if (found := _WORDS.search(name)) and name.isascii()}
+    words = {name: word for name, word in first_of.items() if len(word) > 1}
+    other = sorted(known - words.keys())
+    return frozenset(words.values()), re.compile("|".join(map(re.escape, other)))
