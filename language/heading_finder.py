@@ -28,7 +28,12 @@ _MARK = "|".join(
     )
 )
 _LEAD = re.compile(rf"[ \t>]{{0,40}}(?P<marks>(?:(?:{_MARK})[ \t]{{0,8}}){{0,3}})[*_\"'`]{{0,3}}")
-_BOX = re.compile(r"\[[ \t]*([^\[\]\n]{1,40})\]|\*\*([^*\n]{1,40})\*\*|<([^<>\n]{1,40})>|__([^_\n]{1,40})__")
+_BOX = re.compile(
+    r"\[[ \t]*([^\[\]\n]{1,40})\]|\*\*([^*\n]{1,40})\*\*|<([^<>\n]{1,40})>|__([^_\n]{1,40})__"
+    r"|\(([^()\n]{1,40})\)"
+)
+_PARENTHESES = 5
+_LINKING_VERB = re.compile(r"[ \t]+(?:is|was|are|were)[ \t]*\Z", re.IGNORECASE)
 _SIGN = re.compile(r":+|[-–—=→|\t]+>?")
 _TRAILING = frozenset(" \t\"'*_`]}>|.~#")
 _BEFORE = " \t\"'*_`#>-•[({"
@@ -83,9 +88,12 @@ def _apart(candidates: list[Found]) -> Iterator[Found]:
             position = found.end
 
 
+_RUN_IN = Heading("diagnosis", minor=False, weak=False, without_colon=True)
+
+
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line: its ``start`` and ``end``, where its words begin (``body``), and the marks in front of them."""
+    """One line: ``start``, ``end``, where its words begin (``body``), and the marks in front of them."""
 
     start: int
     body: int
@@ -111,6 +119,11 @@ class _LineReader:
             found = self._boxed(box, line)
             if found is not None:
                 yield found
+        for match in self.lookup.table.run_in.finditer(self.shadow, start, end):
+            words = list(WORD.finditer(self.shadow, *match.span(1)))
+            yield self._found(
+                self.lookup.suffix(words)[1] or _RUN_IN, line, words, match.end(), line_start=False
+            )
         floor = leading.end if leading is not None else start
         for sign in _SIGN.finditer(self.shadow, floor, end):
             if ":" not in sign[0] and not self._dash_may_count(sign.start(), line):
@@ -129,7 +142,8 @@ class _LineReader:
             return None
         if line.end - line.body <= _REACH:
             rest = self.shadow[line.body : line.end].rstrip(_BEHIND_A_LONE_HEADING)
-            whole = [word for word in words if word.start() < line.body + len(rest)]
+            rest_end = self._strip_trailer(line.body, line.body + len(rest))
+            whole = [word for word in words if word.start() < rest_end]
             first, heading = self.lookup.suffix(whole)
             marked = rest.isupper() or "#" in line.marks
             if (
@@ -161,20 +175,25 @@ class _LineReader:
 
     def _boxed(self, box: re.Match[str], line: _Line) -> Found | None:
         """【主诉】, [CC], **Diagnosis**, <diagnosis>."""
-        group = next(i for i in range(1, 5) if box[i] is not None)
-        words = _unnumbered(list(WORD.finditer(self.shadow, *box.span(group))))
+        group = next(i for i in range(1, _PARENTHESES + 1) if box[i] is not None)
+        line_start = box.start() <= line.body
+        if group == _PARENTHESES and not line_start:
+            return None
+        inner, inner_end = box.span(group)
+        inner_end = self._strip_trailer(inner, inner_end)
+        words = _unnumbered(list(WORD.finditer(self.shadow, inner, inner_end)))
         first, heading = self.lookup.suffix(words)
         if heading is None or not self.lookup.all_modify(words[:first], heading):
             return None
         after = self._skip(box.end(), line.end, " \t:*")
         boxed = _Line(line.start, line.body, line.end, "#")
-        return self._found(
-            heading, boxed, words, after, line_start=box.start() <= line.body, start=box.start()
-        )
+        return self._found(heading, boxed, words, after, line_start=line_start, start=box.start())
 
     def _signed(self, sign: re.Match[str], floor: int, line: _Line) -> Found | None:
         """A heading in front of a colon (anywhere) or a dash (behind a boundary)."""
         left_end = self._strip_trailer(max(floor, sign.start() - _REACH), sign.start())
+        verb = _LINKING_VERB.search(self.shadow, max(floor, left_end - _TAIL), left_end)
+        left_end = verb.start() if verb else left_end
         words = list(WORD.finditer(self.shadow, max(floor, left_end - _REACH), left_end))
         if not words or words[-1].end() < left_end - 2:
             return None

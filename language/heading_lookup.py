@@ -27,28 +27,37 @@ class HeadingLookup:
         if HAN_OR_KANA.match(last):
             return self._cjk_suffix(words)
         if len(last) == 1:
-            spelt = self._spelt(words)
-            if spelt[1] is not None:
-                return spelt
+            first, heading = self._spelt(words)
+            if heading is not None:
+                return first, heading
         if last.lower() in self.table.last_words:
-            for first in range(max(0, len(words) - self.table.max_words), len(words)):
-                heading = self.table.latin.get(key_of([w[0] for w in words[first:]]))
-                if heading is not None:
-                    before = words[first - 1][0].lower() if first else ""
-                    if heading.weak and before in self.table.not_diagnosis_after:
-                        return 0, None
-                    return first, heading
-        if last.lower().endswith("hx"):  # GynHx, SocHx
-            return len(words) - 1, self.table.latin.get("hx")
-        return len(words) - 1, self.table.squashed.get(last.lower())
+            first, heading = self._latin_suffix(words)
+            if heading is not None:
+                return (0, None) if self._is_finding(heading, words, first) else (first, heading)
+        key = "hx" if last.lower().endswith("hx") else last.lower()  # GynHx, SocHx
+        return len(words) - 1, self.table.latin.get(key) if key == "hx" else self.table.squashed.get(key)
+
+    def _latin_suffix(self, words: list[re.Match[str]]) -> tuple[int, Heading | None]:
+        for first in range(max(0, len(words) - self.table.max_words), len(words)):
+            heading = self.table.latin.get(key_of([word[0] for word in words[first:]]))
+            if heading is not None:
+                return first, heading
+        return 0, None
+
+    def _is_finding(self, heading: Heading, words: list[re.Match[str]], first: int) -> bool:
+        """As in "Gait assessment", but not "no pain. Assessment"."""
+        if not heading.weak or first == 0 or self.parted(words[first - 1].end(), words[first].start()):
+            return False
+        return words[first - 1][0].lower() in self.table.not_diagnosis_after
 
     def _spelt(self, words: list[re.Match[str]]) -> tuple[int, Heading | None]:
         first = len(words)
         while first > 0 and len(words[first - 1][0]) == 1 and words[first - 1][0].isalpha():
             first -= 1
-        if len(words) - first < _MIN_SPELT:
-            return 0, None
-        return first, self.table.squashed.get("".join(w[0] for w in words[first:]).lower())
+        joined = "".join(word[0] for word in words[first:]).lower()
+        if len(joined) < _MIN_SPELT:
+            return first, self.table.latin.get(joined) if len(joined) > 1 else None
+        return first, self.table.squashed.get(joined)
 
     def _cjk_suffix(self, words: list[re.Match[str]]) -> tuple[int, Heading | None]:
         cjk = self.table.cjk
@@ -66,12 +75,15 @@ class HeadingLookup:
         return 0, None
 
     def first_modifier(self, words: list[re.Match[str]], first: int) -> int:
-        """Moves left over words that belong to the heading: "Final Clinical Diagnosis", "Travel History"."""
+        """Moves left over words that belong to the heading: "Final Clinical Diagnosis", "FH/SH"."""
         while first > 0 and not self.parted(words[first - 1].end(), words[first].start()):
             word = words[first - 1][0]
-            if word.lower() not in self.table.modifiers or word.isdigit():
+            if word in {"/", "&"} and first > 1:  # FH/SH
+                first -= 2
+            elif word.lower() in self.table.modifiers and not word.isdigit():
+                first -= 1
+            else:
                 break
-            first -= 1
         return first
 
     def all_modify(self, words: list[re.Match[str]], heading: Heading) -> bool:

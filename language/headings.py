@@ -111,6 +111,7 @@ class HeadingTable:
         cjk: without blanks -> heading.
         last_words: last word of any Latin heading: a quick no.
         diagnosis_ends: last words (Latin) or whole headings of diagnoses.
+        run_in: a diagnosis inside a line without a colon ("; Dx migraine"); group 1 is its heading.
         max_words: of a Latin heading.
         max_chars: of a Chinese or Japanese heading.
     """
@@ -120,6 +121,7 @@ class HeadingTable:
     cjk: dict[str, Heading]
     last_words: frozenset[str]
     diagnosis_ends: tuple[str, ...]
+    run_in: re.Pattern[str]
     max_words: int
     max_chars: int
     modifiers: frozenset[str]
@@ -159,13 +161,22 @@ def heading_table() -> HeadingTable:
         cjk=cjk,
         last_words=frozenset(key.rpartition(" ")[2] for key in latin),
         diagnosis_ends=tuple(
-            sorted({key.rpartition(" ")[2] for key, h in (latin | cjk).items() if h.kind == "diagnosis"})
+            sorted(
+                {key.rpartition(" ")[2] for key, h in (latin | cjk).items() if h.kind == "diagnosis"} - {"x"}
+            )
         ),
+        run_in=_run_in(latin | cjk),
         max_words=max(key.count(" ") + 1 for key in latin),
         max_chars=max(map(len, cjk)),
         modifiers=frozenset(modifiers),
         not_diagnosis_after=frozenset(not_after),
     )
+
+
+def _run_in(table: dict[str, Heading]) -> re.Pattern[str]:
+    names = [key for key, h in table.items() if h.kind == "diagnosis" and h.without_colon and key.isalpha()]
+    longest_first = "|".join(sorted(names, key=lambda name: (-len(name), name)))
+    return re.compile(rf"[.;!?,。；，、][ \t]{{0,4}}({longest_first})[ \t]+(?=\w)", re.IGNORECASE)
 
 
 def _add(rules: SectionRules, latin: dict[str, Heading], cjk: dict[str, Heading]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document, NodeRelationship, TextNode
@@ -39,6 +39,11 @@ class ClinicalViewParser(NodeParser):
     def from_defaults(cls, language: str | None = None) -> ClinicalViewParser:
         """A parser for documents of one language, or of any where None."""
         return cls(language=language)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], **kwargs: Any) -> Self:
+        """The parser that ``to_dict`` described; its ids need no ``id_func``, which has no form in a dict."""
+        return super().from_dict({key: value for key, value in data.items() if key != "id_func"}, **kwargs)
 
     def _parse_nodes(
         self, nodes: Sequence[BaseNode], show_progress: bool = False, **_: Any
