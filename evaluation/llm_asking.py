@@ -16,7 +16,8 @@ from pydantic import BaseModel, ConfigDict
 
 from ..agents.evidence import neutral
 from ..agents.tokens import cut_to_tokens, message_tokens
-from ..records.schema import OutpatientRecord
+from ..records.schema import OutpatientRecord, View
+from ..records.views import views_of
 
 _ANSWER_TOKENS = 120
 _REASONED_TOKENS = 180
@@ -96,11 +97,11 @@ class LlmCase:
         """The case of a query record.
 
         Args:
-            record: its diagnoses are not read.
+            record: neither its diagnoses nor a diagnosis section of its text is read.
             **shown: ``neighbours``, ``lane`` and ``vote`` of the condition.
         """
-        views = {str(view): text for view, text in (record.views or {}).items()}
-        text = record.text or views.get("global") or "\n".join(views.values())
+        views = views_of(record)
+        text = views.get(View.GLOBAL) or "\n".join(views.values())
         choices = tuple(record.choices) if record.choices else None
         return cls(record.id, text, record.language or "en", choices, **shown)
 
