@@ -76,9 +76,9 @@ class DiagnosisPrior:
             counts[without] = max(counts[without] - 1, 0)
         return np.asarray((counts + DEPARTMENT_COUNT * base) / (counts.sum() + DEPARTMENT_COUNT))
 
-    def scaled(self, department: int) -> Floats:
+    def scaled(self, department: int, without: int = -1) -> Floats:
         """``[labels]`` in 0..1: the log of :meth:`given`, 1 for the most frequent diagnosis, 0 for an unseen one."""
-        logs = np.log(self.given(department))
+        logs = np.log(self.given(department, without))
         low = np.log(SMOOTHING / (self._size(department) + SMOOTHING * len(self.totals)))
         span = logs.max() - low
         return np.asarray(np.clip((logs - low) / span, 0, 1)) if span > 1e-12 else np.zeros(len(logs))

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from ..indexes.cases import CaseIndex, CaseReader, EncodedQuery
+from ..indexes.cases import CaseIndex, CaseReader, ChannelScores, EncodedQuery
 from ..knowledge.calibration import RawConfidence
 from ..knowledge.learned import Patient, WordShare
 from ..knowledge.learning import LearnedModels, label_rows, stored, unlearned
@@ -31,7 +31,6 @@ from ..knowledge.ranking import (
     signs,
 )
 from ..knowledge.rules import ActiveRules, DepartmentRules, shipped_rules
-from ..language.views import split_views
 from ..query import ClinicalQuery, Confidence
 from ..records.schema import VIEWS, View
 from .multi_view import case_node, query_views
@@ -187,7 +186,7 @@ class CaseRanker:
         """
         started = time.perf_counter()
         asked = query if isinstance(query, ClinicalQuery) else ClinicalQuery.of(query)
-        views = query_views(asked)
+        views, headed = query_views(asked)
         whole = views.get(View.GLOBAL) or "\n".join(views.values())
         patient = Patient.of(whole, asked.department, asked.age, asked.sex)
         encoded = self.encode(views, asked.language, vectors)
@@ -196,7 +195,7 @@ class CaseRanker:
             encoded,
             text=whole,
             patient=patient,
-            headed=asked.views is not None or split_views(asked.query_str, asked.language).headed,
+            headed=headed,
             query_id=asked.query_str,
             exclude=asked.record_ids,
         )
@@ -233,6 +232,8 @@ class CaseRanker:
         exclude: frozenset[str] = frozenset(),
         scores: Floats | None = None,
         plan: RankingPlan | None = None,
+        found: ChannelScores | None = None,
+        own_label: int = -1,
     ) -> CaseRanking:
         """Rank diagnoses for a case that is encoded already.
 
@@ -245,17 +246,22 @@ class CaseRanker:
             exclude: ids of records that are no evidence.
             scores: ``[labels]`` of the learned scorer, where they are known already.
             plan: which parts take part, instead of the ranker's.
+            found: candidates of a search that was made already.
+            own_label: number of the label of a case that is itself in the index and left out; its frequencies
+                are then taken without it.
         """
         models, plan = self.models, plan or self.plan
         cases = self.index.snapshot()
         mix = models.mix
-        belief = self._belief(encoded, text, patient, scores, plan)
+        belief = self._belief(encoded, text, patient, scores, plan, own_label)
         proposals = np.zeros(0, np.int32)
         if belief.chance is not None:
             proposals = np.argsort(-belief.chance, kind="stable")[: mix.proposals].astype(np.int32)
-        extra = np.concatenate([*(self._rows_of(int(label)) for label in proposals), np.zeros(0, np.int64)])
         used = np.array([view in plan.views for view in VIEWS])
-        found = cases.search(encoded, candidates=self.candidates, exclude=exclude, extra_rows=extra)
+        if found is None:
+            found = cases.search(
+                encoded, candidates=self.candidates, exclude=exclude, extra_rows=self.rows_of(proposals)
+            )
         weights = models.weights.row(patient.department, encoded.present & used, headed=headed)
         fused = np.asarray(found.scores.reshape(len(found.rows), -1) @ weights.ravel(), np.float32)
         kept = select_records(fused, self.labels[found.rows], proposals, mix)
@@ -273,6 +279,7 @@ class CaseRanker:
         )
         ranked = rank_labels(
             after if plan.retrieval else np.zeros(0, np.float32),
+            fused if plan.retrieval else np.zeros(0, np.float32),
             labels if plan.retrieval else np.zeros(0, np.int32),
             belief if plan.learned else no_belief(len(models.keys)),
             mix,
@@ -343,18 +350,28 @@ class CaseRanker:
             out.append(node)
         return out
 
+    def rows_of(self, labels: Ints) -> npt.NDArray[np.int64]:
+        """Up to three rows of each label, so that it can have evidence."""
+        return np.concatenate([*(self._rows_of(int(label)) for label in labels), np.zeros(0, np.int64)])
+
     def _belief(
-        self, encoded: EncodedQuery, text: str, patient: Patient, scores: Floats | None, plan: RankingPlan
+        self,
+        encoded: EncodedQuery,
+        text: str,
+        patient: Patient,
+        scores: Floats | None,
+        plan: RankingPlan,
+        own_label: int,
     ) -> LabelBelief:
         models = self.models
         wanted = plan.learned or plan.prior is Prior.LEARNED
         if models.scorer is not None and wanted:
             if scores is None:
                 scores = models.scorer.score(models.scorer.features(encoded, text, patient))
-            return learned_belief(scores, models.department_evidence(patient.department), models.mix)
+            return learned_belief(scores, models.department_evidence(patient.department, own_label), models.mix)
         if plan.prior is Prior.NONE:
             return no_belief(len(models.keys))
-        return frequency_belief(models.prior.scaled(models.department_number(patient.department)))
+        return frequency_belief(models.prior.scaled(models.department_number(patient.department), own_label))
 
     def _effect(self, active: ActiveRules, label: int) -> float:
         return active.total(self.models.names[label], self.models.codes[label])

@@ -1,0 +1,153 @@
+"""Ridge regression of labels for corpora too large for a kernel: in a few hundred word dimensions. Source: ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+import scipy.sparse as sp
+
+from .features import WHOLE, CaseFeatures, Floats, Ints
+from .ridge import RidgeOptions
+
+DIMENSIONS = 640
+SAMPLE = 8_000
+_AGE_CENTRES = np.array([0.5, 3, 8, 15, 25, 38, 52, 66, 82], np.float32)
+_POWER_ROUNDS = 2
+_RIDGE_SCALE = 3.0
+
+Batches = Callable[[], Iterator[tuple[CaseFeatures, Ints]]]
+"""Goes over the training cases from the start, in batches with their labels."""
+
+
+def word_directions(words: sp.csr_matrix, dimensions: int, seed: int) -> Floats:
+    """``[vocabulary, dimensions]`` leading right singular vectors of unit word rows, by random projection."""
+    width = min(dimensions, *words.shape)
+    rng = np.random.default_rng(seed)
+    basis = words @ rng.standard_normal((words.shape[1], min(width + 16, min(words.shape)))).astype(np.float32)
+    for _ in range(_POWER_ROUNDS):
+        basis, _ = np.linalg.qr(basis)
+        basis, _ = np.linalg.qr(words.T @ basis)
+        basis = words @ basis
+    basis, _ = np.linalg.qr(basis)
+    _, _, directions = np.linalg.svd(np.asarray((words.T @ basis).T), full_matrices=False)
+    return np.ascontiguousarray(directions[:width].T, np.float32)
+
+
+@dataclass
+class LinearRidge:
+    """Ridge regression on words in leading directions, vectors, department, age and sex.
+
+    Attributes:
+        options: of the likeness, the same as the kernel's as far as they apply.
+        directions: ``[vocabulary, k]``.
+        departments: how many there are.
+        weights: ``[features, labels]`` float32.
+        inverse: ``[features, features]`` of the penalised covariance, for leaving a case out; None once loaded.
+    """
+
+    options: RidgeOptions
+    directions: Floats
+    departments: int
+    weights: Floats
+    inverse: Floats | None = None
+
+    @classmethod
+    def fit(
+        cls,
+        sample: sp.csr_matrix,
+        batches: Batches,
+        labels: int,
+        departments: int,
+        likeness: sp.csr_matrix,
+        options: RidgeOptions,
+        seed: int = 0,
+    ) -> Self:
+        """Fit over two passes of nothing but batches, so memory does not grow with the corpus.
+
+        Args:
+            sample: ``[m, vocabulary]`` word rows to find the directions in.
+            batches: the training cases.
+            labels: how many there are.
+            departments: how many there are.
+            likeness: ``[labels, labels]``.
+            options: of the likeness.
+            seed: of the random projection.
+        """
+        model = cls(options, word_directions(sample, DIMENSIONS, seed), departments, np.zeros((0, 0), np.float32))
+        size = model.width(next(iter(batches()))[0])
+        covariance = np.zeros((size, size), np.float32)
+        towards = np.zeros((size, labels), np.float32)
+        for cases, numbers in batches():
+            rows = model.rows(cases)
+            covariance += rows.T @ rows
+            hot = sp.csr_matrix((np.ones(len(numbers), np.float32), (np.arange(len(numbers)), numbers)),
+                                shape=(len(numbers), labels))  # fmt: skip
+            towards += (hot.T @ rows).T
+        towards = np.asarray((likeness.T @ towards.T).T, np.float32)
+        penalised = covariance.astype(np.float64)
+        penalised[np.diag_indices(size)] += _RIDGE_SCALE * options.ridge
+        lower = scipy.linalg.cholesky(penalised, lower=True, check_finite=False)
+        inverse, _ = scipy.linalg.lapack.dpotri(lower, lower=1)
+        inverse = (np.tril(inverse) + np.tril(inverse, -1).T).astype(np.float32)
+        model.weights = inverse @ towards
+        model.inverse = inverse
+        return model
+
+    def width(self, cases: CaseFeatures) -> int:
+        """Number of features."""
+        return self.rows(cases.take(np.zeros(1, np.int64))).shape[1]
+
+    def rows(self, cases: CaseFeatures) -> Floats:
+        """``[n, features]``."""
+        n = len(cases)
+        words = np.asarray(cases.words[WHOLE] @ self.directions, np.float32)
+        clinic = np.zeros((n, self.departments), np.float32)
+        known = cases.departments >= 0
+        clinic[known, cases.departments[known]] = np.sqrt(self.options.department)
+        gap = np.log1p(cases.ages)[:, None] - np.log1p(_AGE_CENTRES)[None]
+        age = np.where(np.isnan(gap), 0, np.exp(-((gap / 0.35) ** 2) / 2)) * np.sqrt(self.options.age)
+        sex = np.stack([cases.sexes == 1, cases.sexes == 2], axis=1) * np.sqrt(self.options.age / 2)
+        dense = np.sqrt(self.options.dense) * cases.dense[:, WHOLE]
+        one = np.full((n, 1), 0.3)
+        return np.concatenate([1.4 * words, dense, clinic, age, sex, one], axis=1).astype(np.float32)
+
+    def scores(self, cases: CaseFeatures) -> Floats:
+        """``[m, labels]``."""
+        return self.rows(cases) @ self.weights
+
+    def left_out(self, cases: CaseFeatures, targets: sp.csr_matrix) -> Floats:
+        """What training cases would score if each had been left out, ``[m, labels]``."""
+        if self.inverse is None:
+            return self.scores(cases)
+        rows = self.rows(cases)
+        leverage = np.minimum(np.einsum("ij,ij->i", rows @ self.inverse, rows), 0.99)[:, None]
+        return np.asarray((rows @ self.weights - leverage * targets.toarray()) / (1 - leverage), np.float32)
+
+    def word_shares(self, case: CaseFeatures, label: int) -> tuple[Ints, Floats]:
+        """Term ids of one case's words and what each adds to a label's score."""
+        row = case.words[WHOLE]
+        pull = self.directions[row.indices] @ self.weights[: self.directions.shape[1], label]
+        return row.indices.astype(np.int32), np.asarray(1.4 * row.data * pull)
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """For a sidecar."""
+        return {
+            "directions": self.directions.astype(np.float16),
+            "weights": self.weights,
+            "department_count": np.array([self.departments]),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], options: RidgeOptions) -> Self:
+        """Inverse of :meth:`to_arrays`."""
+        return cls(
+            options,
+            np.asarray(arrays["directions"]),
+            int(arrays["department_count"][0]),
+            np.asarray(arrays["weights"]),
+        )
