@@ -10,10 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ...errors import InputError
 from ..schema import OutpatientRecord
 from .generator import generate_records
-from .knowledge import DATA, Language
+from .knowledge import Language
+from .loading import DATA
 
 RECORDS_FILE = DATA / "records.jsonl"
-RECORDS_SHIPPED = 1200
+RECORDS_SHIPPED = 1400
 
 
 class CaseKind(StrEnum):

@@ -11,6 +11,7 @@ from .knowledge import LANGUAGES, Comorbidity, DemoTable, Disease, Finding, Head
 from .templates import Template
 
 NORMAL = "normal"
+_EXPECTED = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +40,21 @@ class Ailment:
     Attributes:
         entry: the table's row.
         names: the commonest first.
+        told: keys of its complaints and history items.
         leak: finds any of its names in a text.
         complaint: phrasings with probability, likewise the next two.
+        usual: sites where something is expected; they are not called normal.
         denials: nouns that speak for another diagnosis of its group.
     """
 
     entry: Disease
     names: list[str]
+    told: frozenset[str]
     leak: re.Pattern[str]
     complaint: list[tuple[Said, float]]
     history: list[tuple[Said, float]]
     examination: list[tuple[Said, float]]
+    usual: frozenset[str]
     denials: list[str]
 
 
@@ -60,6 +65,7 @@ class Remark:
     kind: str
     ages: tuple[float, float]
     sex: str | None
+    unless: frozenset[str]
     full: tuple[Template, ...]
     brief: tuple[Template, ...]
 
@@ -71,12 +77,18 @@ class Clinic:
     Attributes:
         ages: youngest and oldest patient.
         chatter: mean number of asides.
+        listens: factor on the probability of history items.
+        sees: factor on the probability of findings.
+        beyond: sites that are not examined here.
         routine: what is written of a site where nothing is wrong, with the probability that it is.
         complaints: what else a patient of this department may mention.
     """
 
     ages: tuple[float, float]
     chatter: float
+    listens: float
+    sees: float
+    beyond: frozenset[str]
     routine: list[tuple[Said, float]]
     complaints: Wheel[Said]
 
@@ -114,14 +126,18 @@ class Abbreviator:
 
 
 def name_pattern(names: Iterable[str]) -> re.Pattern[str]:
-    """A pattern that finds any of these names in a text: whole words where they are Latin."""
-    return re.compile(
-        "|".join(
-            rf"\b{re.escape(n)}\b" if n.isascii() else re.escape(n)
-            for n in sorted(names, key=lambda n: (-len(n), n))
-        ),
-        re.IGNORECASE,
-    )
+    """A pattern that finds any of these names in a text.
+
+    Latin names are whole words; the case counts in an abbreviation, or ``MG`` would be found in ``5 mg``.
+    """
+    return re.compile("|".join(_name(n) for n in sorted(names, key=lambda n: (-len(n), n))))
+
+
+def _name(name: str) -> str:
+    literal = re.escape(name) if name.isupper() else f"(?i:{re.escape(name)})"
+    before = r"(?<![A-Za-z0-9])" if name[0].isascii() else ""
+    after = r"(?![A-Za-z0-9])" if name[-1].isascii() else ""
+    return f"{before}{literal}{after}"
 
 
 class Compiler:
@@ -167,6 +183,9 @@ class Compiler:
             part.department: Clinic(
                 part.ages,
                 part.chatter,
+                part.listens,
+                part.sees,
+                frozenset(part.beyond),
                 [(normal[site], p) for site, p in part.routine.items() if site in normal],
                 Wheel(
                     (complaint[key], p * d.departments[part.department])
@@ -185,16 +204,21 @@ class Compiler:
                 Ailment(
                     d,
                     d.of(language),
+                    frozenset(d.complaint | d.history),
                     name_pattern(d.of(language)),
                     [(complaint[k], p) for k, p in d.complaint.items()],
                     [(history[k], p) for k, p in d.history.items()],
                     [(examination[k], p) for k, p in d.examination.items()],
+                    frozenset(examination[k].site for k, p in d.examination.items() if p >= _EXPECTED),
                     self._denials(d, diseases, complaint | history),
                 )
                 for d in diseases
             ],
             clinics=clinics,
-            remarks=[Remark(a.kind, a.ages, a.sex, *pair(a.of(language))) for a in common.aside],
+            remarks=[
+                Remark(a.kind, a.ages, a.sex, frozenset(a.unless), *pair(a.of(language)))
+                for a in common.aside
+            ],
             comorbid=[
                 (c, *pair(c.of(language)), name_pattern([c.name[LANGUAGES.index(language)]]))
                 for c in common.comorbidity

@@ -10,7 +10,8 @@ from functools import lru_cache
 from ..schema import Diagnosis, OutpatientRecord, View
 from .chance import Chance, Wheel
 from .compiled import Ailment, Book, Compiler, Said
-from .knowledge import LANGUAGES, Comorbidity, DemoTable, Language, shipped_table
+from .knowledge import LANGUAGES, Comorbidity, DemoTable, Language
+from .loading import shipped_table
 from .writing import Writer
 
 SEED = 20240229
@@ -18,7 +19,7 @@ _SHARE = {"en": 0.4, "zh": 0.35, "ja": 0.25}
 _FIRST_DAY = dt.date(2022, 1, 3)
 _DAYS = 900
 _VIEWS_FORM, _HEADED = 0.12, 0.68
-_ATYPICAL, _BESIDES, _COMORBID = 0.18, 0.22, 0.45
+_ATYPICAL, _BESIDES, _COMORBID = 0.15, 0.22, 0.45
 
 
 @dataclass(slots=True)
@@ -75,7 +76,8 @@ class _Clinic:
         at, department = self._visits.draw(chance)
         ailment = book.ailments[at]
         entry = ailment.entry
-        youngest, oldest = book.clinics[department].ages
+        clinic = book.clinics[department]
+        youngest, oldest = clinic.ages
         low, mode, high = (min(max(a, youngest), oldest) for a in entry.age)
         age = chance.triangular(low, mode, high)
         age = round(age, 1) if age < 2 else float(int(age))
@@ -88,9 +90,10 @@ class _Clinic:
         first = 1 + chance.happens(0.45)
         further = complaints[first:]
         if chance.happens(_BESIDES):
-            besides = book.clinics[department].complaints.draw(chance)
+            besides = clinic.complaints.draw(chance)
             if besides not in complaints:
                 further.append(besides)
+        found = _drawn(chance, ailment.examination, weight * clinic.sees)
         return Case(
             ailment=ailment,
             department=department,
@@ -101,8 +104,8 @@ class _Clinic:
             side=chance.below(2),
             complaint=complaints[:first],
             further=further,
-            history=_drawn(chance, ailment.history, weight),
-            examination=_drawn(chance, ailment.examination, weight),
+            history=_drawn(chance, ailment.history, weight * clinic.listens),
+            examination=[s for s in found if s.site not in clinic.beyond],
             comorbid=self._others(chance, book, ailment, age, sex),
         )
 

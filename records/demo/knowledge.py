@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from functools import lru_cache
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
-
-from ...errors import InputError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 Language = Literal["en", "zh", "ja"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh", "ja")
-DATA = Path(__file__).parent.parent / "data" / "demo"
 
 _DURATION = re.compile(r"(\d+)([hdwmy])\.\.(\d+)([hdwmy])")
 _HOURS = {"h": 1, "d": 24, "w": 168, "m": 730, "y": 8766}
@@ -107,6 +101,9 @@ class DepartmentTable(_Entry):
         share: of all visits.
         ages: youngest and oldest patient it sees.
         chatter: mean number of sentences in a history that have nothing to do with the diagnosis.
+        listens: factor on the probability that a history item comes out; a short history is below 1.
+        sees: factor on the probability that a finding is found.
+        beyond: sites that it cannot examine itself.
         routine: site -> probability that it is examined though nothing is wrong there.
         complaint: findings the patient names first.
         history: findings that the history taking brings out.
@@ -119,6 +116,9 @@ class DepartmentTable(_Entry):
     share: float = Field(default=0, ge=0)
     ages: tuple[float, float] = (0, 105)
     chatter: float = Field(default=1, ge=0)
+    listens: float = Field(default=1, gt=0, le=2)
+    sees: float = Field(default=1, gt=0, le=2)
+    beyond: list[str] = Field(default_factory=list)
     routine: dict[str, Probability] = Field(default_factory=dict)
     complaint: dict[str, Finding] = Field(default_factory=dict)
     history: dict[str, Finding] = Field(default_factory=dict)
@@ -134,11 +134,13 @@ class Aside(Wordings):
         kind: where it belongs; ``past`` goes under past history, where a record has that heading.
         ages: youngest and oldest it fits.
         sex: whom it fits; anybody where None.
+        unless: complaints and history items it would contradict; it is left out where the diagnosis has one.
     """
 
     kind: Literal["past", "social", "talk"]
     ages: tuple[float, float] = (0, 105)
     sex: Literal["F", "M"] | None = None
+    unless: list[str] = Field(default_factory=list)
 
 
 class Comorbidity(Wordings):
@@ -226,71 +228,3 @@ class DemoTable(_Entry):
 
     common: CommonTable
     departments: list[DepartmentTable]
-
-    @model_validator(mode="after")
-    def _references_exist(self) -> Self:
-        known = {"complaint": set[str](), "history": set[str](), "examination": set[str]()}
-        sites: set[str] = set()
-        for table in self.departments:
-            groups = {
-                "complaint": list(table.complaint), "history": list(table.history),
-                "examination": [k for site in (table.examination | table.lab).values() for k in site],
-            }  # fmt: skip
-            sites |= set(table.examination) | set(table.lab)
-            for kind, keys in groups.items():
-                if twice := [n for n in keys if n != "normal" and n in known[kind]]:
-                    msg = f"{table.department}: {kind} {sorted(twice)} is defined twice"
-                    raise ValueError(msg)
-                known[kind] |= set(keys)
-        names = {t.department for t in self.departments if t.department}
-        for table in self.departments:
-            if lost := set(table.routine) - sites:
-                msg = f"{table.department}: routine site {sorted(lost)} has no findings"
-                raise ValueError(msg)
-            for disease in table.diagnosis:
-                for kind, defined in known.items():
-                    if unknown := set(getattr(disease, kind)) - defined:
-                        msg = f"{disease.en[0]}: {kind} {sorted(unknown)} is not defined in any file"
-                        raise ValueError(msg)
-                if lost := set(disease.departments) - names:
-                    msg = f"{disease.en[0]}: department {sorted(lost)} has no file"
-                    raise ValueError(msg)
-        return self
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        msg = f"{path}: {error}"
-        raise InputError(msg) from error
-
-
-def load_table(folder: Path = DATA) -> DemoTable:
-    """Read and check the table.
-
-    Args:
-        folder: holds ``common.toml``, ``cases.toml`` and one TOML file per department.
-
-    Raises:
-        InputError: naming the file and what is wrong with it.
-    """
-    try:
-        path = folder / "common.toml"
-        common = CommonTable.model_validate(_toml(path))
-        departments = []
-        for path in sorted((folder / "departments").glob("*.toml")):
-            departments.append(DepartmentTable.model_validate(_toml(path)))  # noqa: PERF401  # errors name path
-        path = folder
-        return DemoTable(common=common, departments=departments)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        msg = f"{path}: {where}: {first['msg']}"
-        raise InputError(msg) from error
-
-
-@lru_cache(maxsize=1)
-def shipped_table() -> DemoTable:
-    """The table that ships with wardround, read once."""
-    return load_table()

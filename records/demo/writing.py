@@ -198,12 +198,13 @@ class Writer:
         for _ in range(count):
             remark = chance.pick(self._book.remarks)
             fits = remark.ages[0] <= case.age <= remark.ages[1] and remark.sex in (None, case.sex)
-            if fits and remark not in drawn:
+            said = remark.unless and not remark.unless.isdisjoint(case.ailment.told)
+            if fits and not said and remark not in drawn:
                 drawn.append(remark)
         return drawn
 
     def _seen(self, chance: Chance, case: Case, *, brief: bool) -> tuple[list[str], list[str]]:
-        abnormal = {said.site for said in case.examination}
+        abnormal = {said.site for said in case.examination} | case.ailment.usual
         routine = self._book.clinics[case.department].routine
         found = list(case.examination)
         found += [s for s, p in routine if s.site not in abnormal and chance.happens(p)]
@@ -236,7 +237,7 @@ class Writer:
         return (manner.stop + manner.space).join(sentences) + manner.stop
 
     def _led(self, chance: Chance, sentence: str) -> str:
-        return chance.pick(self._manner.lead) + self._lowered(sentence)
+        return self._raised(chance.pick(self._manner.lead) + self._lowered(sentence))
 
     def _raised(self, sentence: str) -> str:
         return sentence[0].upper() + sentence[1:] if self._english else sentence
