@@ -18,6 +18,10 @@ from .llm_rankers import LlmRankers
 from .metrics import MISSED, mean_reciprocal_rank, top_k
 from .statistics import bootstrap_interval, mcnemar
 
+_HEADS = (
+    "condition", "top-1", "95% CI", "top-3", "top-1 answerable",
+    "prompt tokens", "output tokens", "s/query", "degraded",
+)  # fmt: skip
 Right = Callable[[OutpatientRecord, str], bool]
 
 
@@ -154,20 +158,11 @@ def _lane(
 
 def as_table(run: LlmRun) -> str:
     """The figures as a Markdown table."""
-    heads = (
-        "condition,top-1,95% CI,top-3,top-1 answerable,prompt tokens,output tokens,s/query,degraded".split(
-            ","
-        )
-    )
-    rows = [heads, ["---"] * len(heads)]
+    rows = [list(_HEADS), ["---"] * len(_HEADS)]
     for name, one in run.figures.items():
         low, high = bootstrap_interval(run.ranks[name] < 1)
-        shares = (
-            f"{one['top1_all']:.3f}",
-            f"{low:.2f}–{high:.2f}",
-            f"{one['top3_all']:.3f}",
-            f"{one['top1']:.3f}",
-        )
+        shares = [f"{one[key]:.3f}" for key in ("top1_all", "top3_all", "top1")]
+        shares.insert(1, f"{low:.2f}–{high:.2f}")
         costs = [f"{one['tokens']['prompt']:.0f}", f"{one['tokens']['output']:.0f}"]
         rows.append([name, *shares, *costs, f"{one['ms_per_query'] / 1000:.1f}", str(one["degraded"])])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
