@@ -30,7 +30,7 @@ from wardround.knowledge.icd.cascade import IcdCascade
 from wardround.knowledge.icd.lookup import find_equal, is_below
 from wardround.knowledge.icd.sources import load_code_system
 from wardround.knowledge.icd.system import CodeSystem
-from wardround.knowledge.icd.terms import shipped_aliases
+from wardround.knowledge.icd.terms import LIKELY, shipped_aliases
 from wardround.knowledge.icd.wordings import Name, Wordings
 
 logger = logging.getLogger(__name__)
@@ -67,7 +67,8 @@ def _icd9(system: CodeSystem) -> Iterator[Row]:
         rows = [_base_row(target, system) for target, _ in mapped]
         ancestor = _common_ancestor([row for row in rows if row is not None], system)
         if ancestor is not None and None not in rows:
-            yield title, system.codes[ancestor], f"ICD9:{code}"
+            sure = len(mapped) == 1 and mapped[0][1] == _EXACT_GEM
+            yield title, system.codes[ancestor], f"ICD9{'' if sure else LIKELY}:{code}"
 
 
 def _inside(package: str, file: str) -> Path:
@@ -105,19 +106,19 @@ def _mesh(system: CodeSystem) -> Iterator[Row]:
     cascade = IcdCascade(system, min_score=0.0, min_margin=0.0, wordings=known)
     for mesh_id, (heading, variants) in sorted(_mesh_groups().items()):
         terms = list(dict.fromkeys([heading, *sorted(variants)]))
-        row = _agreed_code(terms, known, system)
+        row, sure = _agreed_code(terms, known, system), True
         if row is None:
-            row = _similar_code(terms, cascade, system)
+            row, sure = _similar_code(terms, cascade, system), False
         if row is not None:
             for term in terms:
-                yield term, system.codes[row], f"MESH:{mesh_id}"
+                yield term, system.codes[row], f"MESH{'' if sure else LIKELY}:{mesh_id}"
 
 
 def _agreed_code(terms: list[str], known: Wordings, system: CodeSystem) -> int | None:
     votes: Counter[int] = Counter()
     for at, term in enumerate(terms):
         found = find_equal(Name.of(term, "en"), known)
-        if found and found.unique and found.stage == "exact":
+        if found and found.unique and found.source == "exact":
             votes[found.rows[0]] += int(_HEADING_VOTES) if at == 0 else 1
     if not votes:
         return None
@@ -142,7 +143,7 @@ def _similar_code(terms: list[str], cascade: IcdCascade, system: CodeSystem) -> 
 
 
 def _write(name: str, rows: Iterable[Row], system: CodeSystem, note: str) -> None:
-    prefix = {"mesh": "MESH", "icd9": "ICD9"}[name]
+    prefix = name.upper()
     known = Wordings(system, (t for t in shipped_aliases(system) if not t.source.startswith(prefix)))
     kept: dict[str, Row] = {}
     clashes: set[str] = set()

@@ -72,11 +72,11 @@ def _singular(word: str) -> str:
 
 
 def relaxed(tokens: Tokens) -> list[Tokens]:
-    """Ever shorter forms of a name: without numbers, then without inheritance, then without onset and grade.
+    """Ever shorter forms of a name: without its last number, without any, then without inheritance, then without onset and grade.
 
     Where a number or a mode of inheritance was dropped, the form with "hereditary" comes first.
     """
-    out: list[Tokens] = []
+    out: list[Tokens] = [tokens[:-1]] if len(tokens) > 1 and _is_subtype(tokens[-1]) else []
     dropped: frozenset[str] = frozenset()
     hereditary = "hereditary" in tokens or any(_is_subtype(token) for token in tokens)
     for step in word_classes().relax:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,7 +16,7 @@ from .judge import FEATURES, Judge, PairFeatures, shipped_judge
 from .lookup import find_equal, find_relaxed
 from .opposites import contradicts
 from .scoring import StageScores, stage_scores
-from .system import CodeSystem, RejectedRow, Term, category_of, code_key
+from .system import CodeSystem, RejectedRow, Term, code_key
 from .terms import read_user_aliases, shipped_aliases
 from .wordings import Name, Wordings
 
@@ -38,7 +39,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IcdCandidate:
-    """A code that was considered; ``score`` is the estimated probability that it is right."""
+    """A code that was considered; ``score`` falls from the match's own by how much less likely it is."""
 
     code: str
     title: str
@@ -69,7 +70,8 @@ class IcdMatch:
         stage: the step that gave the code.
         code: None where unmapped.
         title: of the code.
-        score: estimated probability that the code is right, 0..1; of the best rejected candidate where unmapped.
+        score: estimated probability that the code's category is right, 0..1; of the best rejected candidate
+            where unmapped.
         margin: lead over the best candidate of another category.
         candidates: best first, at most ``top_k``; present for unmapped texts too.
         qualifiers: what clutter said: suspected, history, left, right, bilateral.
@@ -141,6 +143,10 @@ class IcdCascade:
         self._local = {Name.of(term.text, system.language).strict: term.row for term in own}
         self.wordings = wordings or Wordings(system, (*shipped_aliases(system), *own))
 
+    def warm_up(self) -> None:
+        """Build what the first name would otherwise wait for."""
+        self.map("warm up", top_k=2)
+
     @cached_property
     def _features(self) -> PairFeatures:
         return PairFeatures(self.wordings)
@@ -196,7 +202,7 @@ class IcdCascade:
                 return draft
         if relaxed := find_relaxed(draft.name, self.wordings):
             draft.rows = [(relaxed.rows[0], self._scores.of(relaxed))]
-            draft.stage, draft.sure = Stage.FUZZY, True
+            draft.stage, draft.sure = Stage(relaxed.stage), True
         return draft
 
     def _equal(self, draft: _Draft, name: Name) -> bool:
@@ -211,7 +217,7 @@ class IcdCascade:
         return True
 
     def _compare(self, drafts: list[_Draft]) -> None:
-        """Add the similar names of each draft with their probabilities, best first."""
+        """Add the similar names of each draft, best first, with scores that say how likely each is."""
         if not drafts:
             return
         names = [draft.name for draft in drafts]
@@ -220,27 +226,59 @@ class IcdCascade:
         features = self._features(names, hits)
         probability = self._judge(features)
         probability[features[:, _CONTRADICTIONS] > 0] *= np.float32(self._scores.contradiction)
+        lone = np.array([self._is_lone_unknown(name) for name in names], bool)
+        probability[lone[hits.query]] *= np.float32(self._scores.lone_unknown)
         rows = self.wordings.rows[hits.term]
         order = np.lexsort((rows, -probability, hits.query))
-        for pair in order:
-            draft = drafts[hits.query[pair]]
-            row = int(rows[pair])
-            if all(row != known for known, _ in draft.rows):
-                draft.rows.append((row, float(probability[pair])))
+        queries, ranked, scores = hits.query[order], rows[order].tolist(), probability[order].tolist()
+        bounds = np.searchsorted(queries, np.arange(len(drafts) + 1))
+        for at, draft in enumerate(drafts):
+            found: dict[int, float] = {}
+            for pair in range(bounds[at], bounds[at + 1]):
+                found.setdefault(ranked[pair], scores[pair])
+            draft.rows += self._weighed(found, skip={row for row, _ in draft.rows})
+
+    def _is_lone_unknown(self, name: Name) -> bool:
+        """Whether a name is one short word that no wording has: an abbreviation nobody explained."""
+        words = name.units
+        if self.wordings.cjk or len(words) != 1 or len(words[0]) > self._scores.lone_letters:
+            return False
+        return not self.wordings.knows_word(words[0])
+
+    def _weighed(self, found: dict[int, float], skip: set[int]) -> list[tuple[int, float]]:
+        """Candidates by probability and by what their category gathers; scores fall from the leader's."""
+        if not found:
+            return []
+        categories = {row: self._category(row) for row in found}
+        gathered: dict[int, float] = defaultdict(float)
+        for row, p in found.items():
+            gathered[categories[row]] += p
+        whole = max(sum(gathered.values()), 1e-9)
+        weighed = {
+            row: p * gathered[categories[row]] ** self._scores.agreement for row, p in found.items()
+        }
+        ranked = sorted(found, key=lambda row: (-weighed[row], row))
+        leader = ranked[0]
+        sums = min(1.0, gathered[categories[leader]])
+        score = self._scores.of_similar(sums * gathered[categories[leader]] / whole)
+        top = max(weighed[leader], 1e-12)
+        return [(row, score * weighed[row] / top) for row in ranked if row not in skip]
+
+    def _category(self, row: int) -> int:
+        return int(self._features.category_ids[row])
 
     def _decide(self, draft: _Draft, neighbours: Sequence[Neighbour], top_k: int) -> IcdMatch:
         system = self.system
         rows = draft.rows
         if draft.stage is Stage.UNMAPPED and rows:
-            margin = self._margin(rows)
-            if rows[0][1] >= self._min_score and margin >= self._min_margin:
-                draft.stage = Stage.FUZZY
+            enough = rows[0][1] >= self._min_score and self._margin(rows) >= self._min_margin
+            draft.stage = Stage.FUZZY if enough else Stage.UNMAPPED
         if draft.stage is Stage.UNMAPPED and (borrowed := self._borrow(draft, neighbours)):
             draft.stage = Stage.NEIGHBOUR
             rows = [borrowed, *(pair for pair in rows if pair[0] != borrowed[0])]
         if draft.sure:
             rows = [rows[0], *((row, min(p, _ALTERNATIVES_BELOW * rows[0][1])) for row, p in rows[1:])]
-        listed = [(self._final(row), p) for row, p in rows]
+        listed = list({self._final(row): p for row, p in reversed(rows[: top_k + 3])}.items())[::-1]
         candidates = tuple(
             IcdCandidate(system.codes[row], system.titles[row], round(p, 4)) for row, p in listed[:top_k]
         )
@@ -249,9 +287,10 @@ class IcdCascade:
         if draft.stage is Stage.UNMAPPED:
             return IcdMatch(draft.text, draft.stage, None, None, score, margin, candidates, draft.qualifiers)
         code, title = system.codes[listed[0][0]], system.titles[listed[0][0]]
+        leaf = system.codes[system.unspecified_leaf(listed[0][0])]
         if draft.stage is Stage.CODE and (key := code_key(draft.text)) in system.extended:
-            code, title = _dotted(key), system.extended[key][1]
-        leaf = system.codes[system.unspecified_leaf(listed[0][0])] if code in system.codes else code
+            code = leaf = _dotted(key)
+            title = system.extended[key][1]
         return IcdMatch(
             draft.text, draft.stage, code, title, score, margin, candidates, draft.qualifiers, leaf
         )
@@ -262,8 +301,8 @@ class IcdCascade:
     def _margin(self, rows: Sequence[tuple[int, float]]) -> float:
         if not rows:
             return 0.0
-        leader = category_of(self.system.codes[rows[0][0]])
-        rival = next((p for row, p in rows[1:] if category_of(self.system.codes[row]) != leader), 0.0)
+        leader = self._category(rows[0][0])
+        rival = next((p for row, p in rows[1:] if self._category(row) != leader), 0.0)
         return rows[0][1] - rival
 
     def _borrow(self, draft: _Draft, neighbours: Sequence[Neighbour]) -> tuple[int, float] | None:

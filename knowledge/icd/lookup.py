@@ -10,7 +10,14 @@ from .opposites import contradicts
 from .system import CodeSystem, TermKind
 from .wordings import Name, Wordings
 
-_AUTHORITY = {TermKind.TITLE: 0, TermKind.INCLUSION: 0, TermKind.NOTE: 1, TermKind.ALIAS: 1}
+_AUTHORITY = {
+    TermKind.TITLE: 0,
+    TermKind.INCLUSION: 0,
+    TermKind.ALIAS: 1,
+    TermKind.NOTE: 2,
+    TermKind.HINT: 2,
+}
+_SOURCES = ("exact", "alias", "hint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +26,30 @@ class Found:
 
     Attributes:
         rows: of the codes; several where the wording is not unique.
-        stage: ``"exact"`` for titles and inclusion terms, ``"alias"`` for every other source.
+        source: ``"exact"`` for titles and inclusion terms, ``"alias"`` for alias tables, ``"hint"`` for
+            cross-references and likely aliases.
         closeness: 0 letter for letter, 1 canonical words, 2 without kind-of-name words, 3 and more: relaxed.
         unique: whether one code (or a code and what lies below it) carries the wording.
+        title: whether the wording is a title.
     """
 
     rows: tuple[int, ...]
-    stage: str
+    source: str
     closeness: int
     unique: bool
+    title: bool = False
+
+    @property
+    def stage(self) -> str:
+        """What may be called an exact or an alias match; everything less certain is a similar name.
+
+        An exact match is a title or inclusion term letter for letter, or a title of one code in canonical
+        words. An alias match is an entry of an alias table, subtype and mode of inheritance aside.
+        """
+        if self.source == "alias":
+            return "alias"
+        sure = self.closeness == 0 or (self.closeness == 1 and self.title and len(self.rows) == 1)
+        return "exact" if self.source == "exact" and sure else "fuzzy"
 
 
 def find_equal(name: Name, wordings: Wordings) -> Found | None:
@@ -38,11 +60,11 @@ def find_equal(name: Name, wordings: Wordings) -> Found | None:
     """
     tables = ((wordings.literal, name.literal), (wordings.strict, name.strict), (wordings.loose, name.loose))
     levels = [(at, table.get(key, ()) if key else ()) for at, (table, key) in enumerate(tables)]
-    for wanted in ("exact", "alias"):
+    for wanted in _SOURCES:
         for closeness, entries in levels:
             if entries:
                 found = _best(name, wordings, entries, closeness)
-                if found.stage == wanted and (found.unique or wanted == "alias"):
+                if found.source == wanted and found.unique:
                     return found
     return None
 
@@ -61,7 +83,7 @@ def find_relaxed(name: Name, wordings: Wordings) -> Found | None:
         entries = wordings.strict.get(key) or wordings.loose.get(loose_key(tokens) or "-", ())
         if not entries:
             continue
-        found = _best(name, wordings, entries, min(3 + step // 2, 5))
+        found = _best(name, wordings, entries, 3 + min(step // 3, 2))
         if found.unique and not any(contradicts(name.poles, wordings.names[e].poles) for e in entries):
             return found
     return None
@@ -79,8 +101,8 @@ def _best(name: Name, wordings: Wordings, entries: Sequence[int], closeness: int
     rest = list(dict.fromkeys(int(wordings.rows[e]) for e in ranked))
     top = _broadest(leaders, wordings.system)
     rows = tuple(dict.fromkeys([top if top is not None else leaders[0], *leaders, *rest]))
-    stage = "exact" if first[1] == 0 else "alias"
-    return Found(rows, stage, closeness, top is not None)
+    is_title = wordings.kinds[ranked[0]] == TermKind.TITLE
+    return Found(rows, _SOURCES[first[1]], closeness, top is not None, bool(is_title))
 
 
 def _broadest(rows: Sequence[int], system: CodeSystem) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from .lexicon import read_toml
@@ -15,31 +16,45 @@ class StageScores(BaseModel):
 
     Attributes:
         exact: of an equal title or inclusion term, by closeness.
-        alias: of an equal alias or cross-reference, by closeness.
-        relaxed: of a wording that is equal without subtype, inheritance, onset or grade, by step.
+        alias: of an equal alias, by closeness.
+        hint: of an equal cross-reference or likely alias, by closeness.
         local: of a hospital's own alias.
         neighbour: times the similarity of the record that lends its diagnosis.
         contradiction: what is left of a candidate that takes the opposite side.
+        lone_unknown: what is left of the candidates of a short single word that no wording has.
+        lone_letters: how short such a word is.
+        agreement: how strongly candidates of the same category help each other (an exponent).
+        similar_raw: knots of the raw confidence of a similar name: its category's share of all candidates'
+            probability times the sum of that category's probabilities.
+        similar: what it is worth at these knots.
         min_score: similar names below this are no match.
         min_margin: nor are those with a smaller lead over another category.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    exact: tuple[float, float, float]
-    alias: tuple[float, float, float]
-    relaxed: tuple[float, ...]
+    exact: tuple[float, ...]
+    alias: tuple[float, ...]
+    hint: tuple[float, ...]
     local: float = Field(ge=0, le=1)
     neighbour: float = Field(ge=0, le=1)
     contradiction: float = Field(ge=0, le=1)
+    lone_unknown: float = Field(ge=0, le=1)
+    lone_letters: int = Field(ge=0)
+    agreement: float = Field(ge=0)
+    similar_raw: tuple[float, ...]
+    similar: tuple[float, ...]
     min_score: float = Field(ge=0, le=1)
     min_margin: float = Field(ge=0, le=1)
 
     def of(self, found: Found) -> float:
         """Score of an equal wording."""
-        if found.closeness >= len(self.exact):
-            return self.relaxed[found.closeness - len(self.exact)]
-        return (self.exact if found.stage == "exact" else self.alias)[found.closeness]
+        by_closeness = {"exact": self.exact, "alias": self.alias, "hint": self.hint}[found.source]
+        return by_closeness[min(found.closeness, len(by_closeness) - 1)]
+
+    def of_similar(self, raw: float) -> float:
+        """Score of a similar name, from its raw confidence."""
+        return float(np.interp(raw, self.similar_raw, self.similar))
 
 
 @lru_cache(maxsize=1)

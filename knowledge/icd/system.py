@@ -25,12 +25,16 @@ def category_of(code: str) -> str:
 
 
 class TermKind(IntEnum):
-    """Where a term of a code comes from, most authoritative first."""
+    """Where a term of a code comes from, most authoritative first.
+
+    ``NOTE`` is a cross-reference ("Excludes1: acute bronchitis (J20.-)"), ``HINT`` a likely alias.
+    """
 
     TITLE = 0
     INCLUSION = 1
-    NOTE = 2
-    ALIAS = 3
+    ALIAS = 2
+    NOTE = 3
+    HINT = 4
 
 
 @dataclass(frozen=True, slots=True)

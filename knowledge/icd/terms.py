@@ -16,6 +16,9 @@ from .system import CodeSystem, RejectedRow, Term, TermKind, code_key
 _SQUARE = re.compile(r"\s*\[[^\]]*\]")
 _ROUND = re.compile(r"\s*[(（][^)）]*[)）]")
 _INSIDE_SQUARE = re.compile(r"\[([^\]]{4,})\]")
+LIKELY = "~"
+"""Mark in the source of an alias whose code is likely, not sure: it is never called an alias match."""
+
 _SHIPPED = ("aliases.csv", "aliases_mesh.csv.gz", "aliases_icd9.csv.gz")
 
 
@@ -51,7 +54,8 @@ def shipped_aliases(system: CodeSystem) -> Iterator[Term]:
         for row in read_table(name):
             at = _nearest(system, row["code"])
             if at is not None:
-                yield Term(row["alias"], at, TermKind.ALIAS, row.get("source", ""))
+                source = row.get("source", "")
+                yield Term(row["alias"], at, TermKind.HINT if LIKELY in source else TermKind.ALIAS, source)
 
 
 def _nearest(system: CodeSystem, code: str) -> int | None:

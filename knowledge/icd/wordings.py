@@ -150,6 +150,10 @@ class Wordings:
         weights = np.log((1 + len(self.names)) / (1 + df)).astype(np.float32) + np.float32(0.1)
         return weights, float(weights[-1])
 
+    def knows_word(self, word: str) -> bool:
+        """Whether any wording has this canonical word."""
+        return word in self._word_ids
+
     def words_of(self, name: Name) -> Sequence[str]:
         """What counts as a word: canonical words, or pairs of CJK characters."""
         if not self.cjk:
