@@ -5,7 +5,7 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
 uv=${UV:-$root/.venv/bin/uv}
-"$uv" pip compile --python-version 3.11 --python-platform x86_64-unknown-linux-gnu \
+"$uv" pip compile --quiet --python-version 3.11 --python-platform x86_64-unknown-linux-gnu \
     --generate-hashes --no-header --no-emit-index-url --no-annotate "$@" \
     --override requirements/vllm.overrides -o requirements/vllm.lock requirements/vllm.in pyproject.toml >/dev/null
 echo "requirements/vllm.lock: $(grep -c == requirements/vllm.lock) packages"
