@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .heading_lookup import HeadingLookup
-from .headings import HAN_OR_KANA, NOTHING_BEHIND, WORD, Found, Heading, HeadingTable, heading_table, key_of
+from .headings import HAN_OR_KANA, NOTHING_BEHIND, WORD, Found, Heading, HeadingTable, heading_table
 from .soap import find_soap
 
 _REACH = 80
@@ -37,31 +37,10 @@ _LINKING_VERB = re.compile(r"[ \t]+(?:is|was|are|were)[ \t]*\Z", re.IGNORECASE)
 _SIGN = re.compile(r":+|[-–—=→|\t]+>?")
 _TRAILING = frozenset(" \t\"'*_`]}>|.~#")
 _BEFORE = " \t\"'*_`#>-•[({"
-_BEHIND_A_LONE_HEADING = " \t:*_#=\"'|.-~`])"
+_BEHIND_A_LONE_HEADING = " \t:*_#=\"'|.-~`"
 _BOXING = frozenset("#■◆●◎○□▶►※☆★◇▼▲")
 _BULLETS = frozenset("-•·+–—")
-_FUNCTION_WORDS = frozenset(
-    [
-        "of",
-        "is",
-        "was",
-        "were",
-        "are",
-        "made",
-        "by",
-        "and",
-        "at",
-        "in",
-        "on",
-        "for",
-        "to",
-        "has",
-        "with",
-        "that",
-        "as",
-    ]
-)
-_STRONG = frozenset({"diagnosis", "diagnoses", "impression", "dx", "ddx"})
+_RUN_IN = Heading("diagnosis", minor=False, weak=False, without_colon=True)
 
 
 def find_headings(shadow: str) -> Iterator[Found]:
@@ -86,9 +65,6 @@ def _apart(candidates: list[Found]) -> Iterator[Found]:
         if found.start >= position:
             yield found
             position = found.end
-
-
-_RUN_IN = Heading("diagnosis", minor=False, weak=False, without_colon=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +100,7 @@ class _LineReader:
             yield self._found(
                 self.lookup.suffix(words)[1] or _RUN_IN, line, words, match.end(), line_start=False
             )
-        floor = leading.end if leading is not None else start
+        floor = start
         for sign in _SIGN.finditer(self.shadow, floor, end):
             if ":" not in sign[0] and not self._dash_may_count(sign.start(), line):
                 continue
@@ -156,18 +132,19 @@ class _LineReader:
 
     def _without_colon(self, words: list[re.Match[str]], line: _Line) -> Found | None:
         """As in "Dx migraine", "诊断 偏头痛", "IMPRESSION Migraine": a heading and a blank."""
+        function_words = self.lookup.table.function_words
         for count in range(min(len(words) - 1, _MAX_WORDS), 0, -1):
             name, last, behind = words[:count], words[count - 1], words[count]
             first, heading = self.lookup.suffix(name)
             if heading is None or not self.lookup.all_modify(name[:first], heading):
                 continue
-            if not self.shadow[last.end() : behind.start()].isspace():
+            if behind[0].lower() in function_words or not self.shadow[last.end() : behind.start()].isspace():
                 continue
             cjk = HAN_OR_KANA.match(last[0]) is not None
             shouted = (
                 not cjk and all(w[0].isupper() for w in name) and last.end() - name[0].start() >= _MIN_SHOUT
             )
-            strong = key_of([last[0]]) in _STRONG and behind[0].lower() not in _FUNCTION_WORDS
+            strong = last[0].lower() in self.lookup.table.opening_words
             short = heading.kind == "diagnosis" and line.end - line.start <= _REACH
             if heading.without_colon or strong or (shouted and (short or not behind[0].isupper())):
                 return self._found(heading, line, name, behind.start(), line_start=True)

@@ -39,7 +39,9 @@ class HeadingRules(RuleFile):
         weak: diagnosis headings that count only as a heading of their own.
         not_diagnosis_after: words after which a weak heading is a finding ("gait assessment").
         modifiers: words in front of a diagnosis heading that belong to it.
-        without_colon: headings that open a line with a space alone behind them.
+        without_colon: abbreviations and headings that open a line with a space alone behind them.
+        opening_words: and so do diagnosis headings with this last word.
+        function_words: but not with one of these behind them ("Diagnosis of gout was made").
     """
 
     minor: list[str]
@@ -47,6 +49,8 @@ class HeadingRules(RuleFile):
     not_diagnosis_after: list[str]
     modifiers: list[str]
     without_colon: list[str]
+    opening_words: list[str]
+    function_words: list[str]
 
 
 class SectionRules(RuleFile):
@@ -126,6 +130,8 @@ class HeadingTable:
     max_chars: int
     modifiers: frozenset[str]
     not_diagnosis_after: frozenset[str]
+    opening_words: frozenset[str]
+    function_words: frozenset[str]
 
 
 def key_of(words: list[str]) -> str:
@@ -147,13 +153,10 @@ def heading_table() -> HeadingTable:
     """The table of all languages; the diagnosis wins where two files disagree."""
     latin: dict[str, Heading] = {}
     cjk: dict[str, Heading] = {}
-    modifiers: set[str] = set()
-    not_after: set[str] = set()
-    for language in LANGUAGES:
-        rules = rules_of(language)
-        modifiers.update(rules.rules.modifiers)
-        not_after.update(rules.rules.not_diagnosis_after)
-        _add(rules, latin, cjk)
+    files = [rules_of(language) for language in LANGUAGES]
+    for file in files:
+        _add(file, latin, cjk)
+    rules = [file.rules for file in files]
     latin_only = {key: heading for key, heading in latin.items() if " " in key or len(key) > 5}
     return HeadingTable(
         latin=latin,
@@ -168,8 +171,10 @@ def heading_table() -> HeadingTable:
         run_in=_run_in(latin | cjk),
         max_words=max(key.count(" ") + 1 for key in latin),
         max_chars=max(map(len, cjk)),
-        modifiers=frozenset(modifiers),
-        not_diagnosis_after=frozenset(not_after),
+        modifiers=frozenset(word for rule in rules for word in rule.modifiers),
+        not_diagnosis_after=frozenset(word for rule in rules for word in rule.not_diagnosis_after),
+        opening_words=frozenset(word for rule in rules for word in rule.opening_words),
+        function_words=frozenset(word for rule in rules for word in rule.function_words),
     )
 
 
