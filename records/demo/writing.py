@@ -155,6 +155,8 @@ class Writer:
     def _told(self, chance: Chance, case: Case, *, brief: bool, wordy: bool) -> tuple[list[str], list[str]]:
         manner = self._manner
         told = [self._raised(self._say(chance, case, h, brief=brief)) for h in case.history]
+        if wordy:
+            told = [self._led(chance, sentence) if chance.happens(0.3) else sentence for sentence in told]
         for said in case.further:
             also = chance.pick(manner.also).replace("{c}", self._say(chance, case, said, brief=brief))
             told.append(self._raised(also))
@@ -170,8 +172,6 @@ class Writer:
             (told if remark.kind == "talk" else past).append(sentence)
         if chance.happens(0.7):
             told = chance.shuffled(told)
-        if wordy:
-            told = [self._led(chance, s) if i and chance.happens(0.3) else s for i, s in enumerate(told)]
         return told, chance.shuffled(past)
 
     def _denial(self, chance: Chance, case: Case, told: Sequence[str]) -> str:
