@@ -86,7 +86,9 @@ class ReasoningEngine(DiagnosisEngine):
     def _ready(self, gathered: Gathered) -> tuple[JsonLlm, Deadline]:
         if self._llm is None:
             raise LlmError(LlmFault.ABSENT, "no language model is set; set llm.base_url")
-        used = sum(gathered.query.timings_ms.values()) / 1000
+        used = (
+            max(gathered.query.timings_ms.values(), default=0.0) / 1000
+        )  # the longest stage holds the others
         allowed = self._llm.deadline_s
         deadline = Deadline(Deadline.after(max(0.0, allowed - used)).at, allowed)
         return self._llm, deadline
