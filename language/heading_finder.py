@@ -33,6 +33,7 @@ _BOX = re.compile(
     r"|\(([^()\n]{1,40})\)"
 )
 _PARENTHESES = 5
+_VERBS = frozenset({"is", "was", "are", "were"})
 _LINKING_VERB = re.compile(r"[ \t]+(?:is|was|are|were)[ \t]*\Z", re.IGNORECASE)
 _SIGN = re.compile(r":+|[-–—=→|\t]+>?")
 _TRAILING = frozenset(" \t\"'*_`]}>|.~#")
@@ -138,13 +139,16 @@ class _LineReader:
             first, heading = self.lookup.suffix(name)
             if heading is None or not self.lookup.all_modify(name[:first], heading):
                 continue
-            if behind[0].lower() in function_words or not self.shadow[last.end() : behind.start()].isspace():
+            strong = last[0].lower() in self.lookup.table.opening_words
+            gap = self.shadow[last.end() : behind.start()]
+            if strong and behind[0].lower() in _VERBS and len(words) > count + 1:  # Impression is migraine
+                behind = words[count + 1]
+            if behind[0].lower() in function_words or not gap or gap.strip(" \t;." if strong else " \t"):
                 continue
             cjk = HAN_OR_KANA.match(last[0]) is not None
             shouted = (
                 not cjk and all(w[0].isupper() for w in name) and last.end() - name[0].start() >= _MIN_SHOUT
             )
-            strong = last[0].lower() in self.lookup.table.opening_words
             short = heading.kind == "diagnosis" and line.end - line.start <= _REACH
             if heading.without_colon or strong or (shouted and (short or not behind[0].isupper())):
                 return self._found(heading, line, name, behind.start(), line_start=True)

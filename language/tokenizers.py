@@ -29,7 +29,7 @@ def _terms_of(letters: str) -> str:
     return f"{number}|{word}"
 
 
-_LETTERS = r"a-z\u00df-\u00f6\u00f8-\u1fff\uac00-\ud7a3"
+_LETTERS = r"a-z\u00df-\u00f6\u00f8-\u167f\u1681-\u1fff\uac00-\ud7a3"
 _TERM = re.compile(_terms_of(_LETTERS) + f"|[{_CJK}]+")
 _ASCII_TERM = re.compile(_terms_of("a-z"))
 _HAS_CJK = re.compile(f"[{_CJK}]")
