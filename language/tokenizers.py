@@ -113,7 +113,7 @@ class EnglishTokenizer:
 
     Measured on CRAFT-MD by leave-one-out BM25 (k1 1.5, b .75; 357 answerable queries; best record's label),
     top-1/top-3: words alone .258/.373, without stop words .258/.387, plural stripped .266/.403, Snowball
-    .266/.415, the light stemmer used here .269/.429.
+    .266/.415, the light stemmer used here .266/.429.
     """
 
     identity = ""
