@@ -36,7 +36,7 @@ _RARE_CHAPTERS = "STVWXY"
 def _chosen(w: Wordings, names: int, rng: np.random.Generator, *, titles: bool) -> npt.NDArray[np.int64]:
     """Wordings to ask for: mostly of diseases, few of injuries and external causes."""
     chapter = np.array([code_key(code)[:1] for code in w.system.codes])[w.rows]
-    usable = np.flatnonzero((titles | (w.kinds != TermKind.TITLE)) & np.array([bool(n.strict) for n in w.names]))
+    usable = np.flatnonzero((titles | (w.kinds != TermKind.TITLE)) & np.array([bool(key) for key in w.strict_of]))
     weight = np.where(np.isin(chapter[usable], list(_RARE_CHAPTERS)), 0.1, 1.0)
     size = min(names, len(usable))
     return np.sort(rng.choice(usable, size, replace=False, p=weight / weight.sum()))
@@ -74,19 +74,23 @@ def _disturbed(text: str, rng: np.random.Generator, spare: list[str]) -> str:
 def _examples(
     w: Wordings, chosen: npt.NDArray[np.int64], rng: np.random.Generator, *, disturb: bool
 ) -> tuple[npt.NDArray[np.float32], ...]:
-    spare = [word for name in w.names[:: max(1, len(w.names) // 4000)] for word in name.units]
+    spare = [word for units in w.units[:: max(1, len(w) // 4000)] for word in units]
+    texts: dict[int, str] = {}
+    for literal, wordings in w.literal.items():
+        for at in wordings:
+            texts.setdefault(at, literal)
+    keys = np.array(w.strict_of, dtype=object)
     features = PairFeatures(w)
     groups = np.unique(np.array(w.sources), return_inverse=True)[1]
     groups[np.array(w.sources) == ""] = -1
     xs, ys, qs = [], [], []
     for start in range(0, len(chosen), _CHUNK):
         batch = chosen[start : start + _CHUNK]
-        names = [w.names[i] for i in batch]
+        names = [Name.of(texts[int(i)], "en") for i in batch]
         if disturb:
             names = [Name.of(_disturbed(name.literal, rng, spare), "en") for name in names]
         hits = w.grams.nearest(w.grams.encode([n.units for n in names]), _WIDE)
-        held = np.array([w.names[i].strict for i in batch], dtype=object)[hits.query]
-        strict = np.array([w.names[t].strict for t in hits.term], dtype=object)
+        held, strict = keys[batch][hits.query], keys[hits.term]
         own_row, own_group = w.rows[batch][hits.query], groups[batch][hits.query]
         same = (strict == held) & (w.rows[hits.term] == own_row)
         same |= (groups[hits.term] == own_group) & (own_group >= 0)

@@ -6,12 +6,15 @@ are built from a per-word cache and compared with all wordings by one sparse mat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+
+from .disk_cache import pack_texts, unpack_texts
 
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
@@ -19,7 +22,7 @@ Floats = npt.NDArray[np.float32]
 _GRAMS = (3, 4)
 _WORD_WEIGHT = 1.6
 _MAX_SHARE = 0.03
-_MIN_COUNT = 2
+_CACHED_WORDS = 100_000
 
 
 def word_grams(word: str, sizes: tuple[int, ...] = _GRAMS) -> list[str]:
@@ -53,13 +56,32 @@ class GramIndex:
     """TF-IDF vectors of wordings, searched by cosine.
 
     Args:
-        units: per wording its units of text: canonical words, or one canonical string of CJK text.
-        cjk: whether units are CJK strings.
+        vocabulary: n-gram -> column.
+        idf: weight per column.
+        vectors: ``[wordings, columns]``, normalised rows.
+        cjk: whether wordings are CJK strings.
     """
 
-    def __init__(self, units: Sequence[Sequence[str]], *, cjk: bool) -> None:
+    STORED: ClassVar[tuple[str, ...]] = ("grams", "idf", "gram_data", "gram_columns", "gram_starts")
+
+    def __init__(
+        self, vocabulary: dict[str, int], idf: Floats, vectors: sparse.csr_array, *, cjk: bool
+    ) -> None:
         self._grams = cjk_grams if cjk else word_grams
-        self._cjk = cjk
+        self._vocabulary, self._idf = vocabulary, idf
+        self._by_unit: dict[str, tuple[Ints, int]] = {}
+        self.vectors = vectors
+        df = np.bincount(vectors.indices, minlength=vectors.shape[1])
+        limit = max(50, int(_MAX_SHARE * vectors.shape[0]))
+        rare = df[vectors.indices] <= limit
+        kept = np.concatenate([[0], np.cumsum(rare)])[vectors.indptr]
+        frequent_out = sparse.csr_array((vectors.data[rare], vectors.indices[rare], kept), shape=vectors.shape)
+        self._search = frequent_out.T.tocsr()
+
+    @classmethod
+    def build(cls, units: Sequence[Sequence[str]], *, cjk: bool) -> Self:
+        """Index wordings, each given as canonical words or one canonical CJK string."""
+        grams_of = cjk_grams if cjk else word_grams
         vocabulary: dict[str, int] = {}
         by_unit: dict[str, Ints] = {}
         pieces: list[Ints] = []
@@ -68,45 +90,61 @@ class GramIndex:
             for unit in row:
                 ids = by_unit.get(unit)
                 if ids is None:
-                    grams = self._grams(unit)
-                    ids = np.fromiter(
-                        (vocabulary.setdefault(gram, len(vocabulary)) for gram in grams), np.int32, len(grams)
-                    )
-                    by_unit[unit] = ids
+                    grams = grams_of(unit)
+                    columns = (vocabulary.setdefault(gram, len(vocabulary)) for gram in grams)
+                    ids = by_unit[unit] = np.fromiter(columns, np.int32, len(grams))
                 parts.append(ids)
             pieces.append(np.concatenate(parts) if parts else np.zeros(0, np.int32))
-        self._vocabulary = vocabulary
-        self._by_unit = by_unit
         counts = _counts(pieces, len(vocabulary))
         df = np.bincount(counts.indices, minlength=len(vocabulary))
         idf = np.log((1 + len(pieces)) / (1 + df)).astype(np.float32) + np.float32(0.2)
         if not cjk:
             is_word = np.fromiter((gram[0] == " " for gram in vocabulary), bool, len(vocabulary))
             idf[is_word] *= np.float32(_WORD_WEIGHT)
-        self._idf = idf
-        self.vectors = _weighted(counts, idf)
-        limit = max(50, int(_MAX_SHARE * len(pieces)))
-        kept = sparse.diags_array((df <= limit).astype(np.float32), format="csr")
-        self._search = (self.vectors @ kept).T.tocsr()
-        self._search.eliminate_zeros()
+        return cls(vocabulary, idf, _weighted(counts, idf), cjk=cjk)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What :meth:`from_arrays` makes the same index of."""
+        return {
+            "grams": pack_texts(self._vocabulary),
+            "idf": self._idf,
+            "gram_data": self.vectors.data.astype(np.float16),
+            "gram_columns": self.vectors.indices.astype(np.int32),
+            "gram_starts": self.vectors.indptr.astype(np.int64),
+        }
+
+    @classmethod
+    def from_arrays(cls, stored: Mapping[str, npt.NDArray[Any]], *, cjk: bool) -> Self:
+        """The index that :meth:`arrays` came from."""
+        vocabulary = {gram: at for at, gram in enumerate(unpack_texts(stored["grams"]))}
+        shape = (len(stored["gram_starts"]) - 1, len(vocabulary))
+        parts = (stored["gram_data"].astype(np.float32), stored["gram_columns"], stored["gram_starts"])
+        return cls(vocabulary, stored["idf"], sparse.csr_array(parts, shape=shape), cjk=cjk)
 
     def encode(self, units: Sequence[Sequence[str]]) -> sparse.csr_array:
         """Normalised vectors of names, ``[names, vocabulary]``; unknown n-grams count for the norm alone."""
         pieces = []
         unknown = np.zeros(len(units), np.float32)
-        heaviest = float(self._idf.max(initial=1.0))
+        heaviest = float(self._idf.max(initial=1.0)) ** 2
         for at, row in enumerate(units):
             parts = []
             for unit in row:
-                ids = self._by_unit.get(unit)
-                if ids is None:
-                    grams = self._grams(unit)
-                    found = [self._vocabulary.get(gram, -1) for gram in grams]
-                    ids = np.array([i for i in found if i >= 0], np.int32)
-                    unknown[at] += (len(grams) - len(ids)) * heaviest**2
+                ids, missing = self._columns(unit)
+                unknown[at] += missing * heaviest
                 parts.append(ids)
             pieces.append(np.concatenate(parts) if parts else np.zeros(0, np.int32))
         return _weighted(_counts(pieces, len(self._vocabulary)), self._idf, unknown)
+
+    def _columns(self, unit: str) -> tuple[Ints, int]:
+        """Columns of the n-grams of a word, and how many n-grams no wording has."""
+        known = self._by_unit.get(unit)
+        if known is None:
+            grams = self._grams(unit)
+            columns = [at for gram in grams if (at := self._vocabulary.get(gram)) is not None]
+            known = np.array(columns, np.int32), len(grams) - len(columns)
+            if len(self._by_unit) < _CACHED_WORDS:
+                self._by_unit[unit] = known
+        return known
 
     def nearest(self, vectors: sparse.csr_array, k: int) -> Hits:
         """The ``k`` nearest wordings of each name.

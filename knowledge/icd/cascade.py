@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from .denoise import denoise
+from .disk_cache import cache_key
 from .judge import FEATURES, Judge, PairFeatures, shipped_judge
 from .lookup import find_equal, find_relaxed
 from .opposites import contradicts
@@ -140,8 +142,11 @@ class IcdCascade:
         if aliases is not None:
             read = read_user_aliases(Path(aliases), system)
             own, self.rejected_aliases = read.terms, read.rejected
+        inputs = (system.name, system.version, *(f"{term.row}:{term.text}" for term in own))
         self._local = {Name.of(term.text, system.language).strict: term.row for term in own}
-        self.wordings = wordings or Wordings(system, (*shipped_aliases(system), *own))
+        self.wordings = wordings or Wordings(
+            system, chain(shipped_aliases(system), own), cache=cache_key("wordings", *inputs)
+        )
 
     def warm_up(self) -> None:
         """Build what the first name would otherwise wait for."""

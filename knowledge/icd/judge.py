@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from rapidfuzz import fuzz, process
 
 from .candidates import Hits, row_products
+from .canonical import Tokens
 from .lexicon import data_file
 from .system import TermKind, code_key
 from .wordings import Name, Wordings
@@ -105,8 +106,8 @@ class PairFeatures:
     def __init__(self, wordings: Wordings) -> None:
         self._wordings = wordings
         system = wordings.system
-        self._joined = [_sorted_text(name, wordings) for name in wordings.names]
-        self._sizes = np.array([len(wordings.words_of(name)) for name in wordings.names], np.float32)
+        self._joined = [_sorted_text(units, wordings) for units in wordings.units]
+        self._sizes = np.array([len(wordings.words_of(units)) for units in wordings.units], np.float32)
         rows = wordings.rows
         chapter = np.array([code_key(code)[:1] for code in system.codes])[rows]
         static: dict[str, npt.NDArray[np.bool_]] = {
@@ -114,8 +115,8 @@ class PairFeatures:
             "is_inclusion": wordings.kinds == TermKind.INCLUSION,
             "is_note": wordings.kinds == TermKind.NOTE,
             "is_leaf": np.array([system.is_leaf(row) for row in range(len(system))], bool)[rows],
-            "is_vague": np.array([name.vague for name in wordings.names], bool),
-            "is_other": np.array([name.other for name in wordings.names], bool),
+            "is_vague": wordings.vague,
+            "is_other": wordings.other,
             "is_neoplasm": (chapter == "C") | (chapter == "D"),
         }
         for feature, letters in _CHAPTERS.items():
@@ -142,39 +143,39 @@ class PairFeatures:
         for feature, values in self._static.items():
             column[feature][:] = values[term]
         self._votes(hits, len(names), column)
-        strict = np.array([w.names[t].strict == names[q].strict for q, t in zip(query, term, strict=True)])
-        loose = np.array(
-            [bool(names[q].loose) and w.names[t].loose == names[q].loose for q, t in zip(query, term, strict=True)]
-        )
-        column["same_strict"][:], column["same_loose"][:] = strict, loose
+        own_strict, own_loose = w.strict_of, w.loose_of
+        pairs = list(zip(query.tolist(), term.tolist(), strict=True))
+        column["same_strict"][:] = [own_strict[t] == names[q].strict for q, t in pairs]
+        column["same_loose"][:] = [bool(own_loose[t]) and own_loose[t] == names[q].loose for q, t in pairs]
         return out
 
     def _words(self, names: Sequence[Name], query: npt.NDArray[np.int32], term: npt.NDArray[np.int32],
                column: dict[str, Floats]) -> None:  # fmt: skip
         w = self._wordings
-        vectors, totals = w.encode_words(names)
+        vectors, totals = w.encode_words([name.units for name in names])
         term_vectors, term_totals = w.words
         shared = row_products(vectors, term_vectors, query, term)
         column["covered_query"][:] = shared / np.maximum(totals[query], 1e-6)
         column["covered_term"][:] = shared / np.maximum(term_totals[term], 1e-6)
         known = np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel()
         column["unknown_share"][:] = (1 - known / np.maximum(totals, 1e-6))[query]
-        joined = [_sorted_text(name, w) for name in names]
+        joined = [_sorted_text(name.units, w) for name in names]
         left = [joined[q] for q in query]
         right = [self._joined[t] for t in term]
         column["ratio"][:] = process.cpdist(left, right, scorer=fuzz.ratio, workers=1) / 100
         column["token_set"][:] = process.cpdist(left, right, scorer=fuzz.token_set_ratio, workers=1) / 100
-        sizes = np.array([len(w.words_of(name)) for name in names], np.float32)
+        sizes = np.array([len(w.words_of(name.units)) for name in names], np.float32)
         both = np.maximum(sizes[query] + self._sizes[term], 1)
         column["more_words"][:] = (self._sizes[term] - sizes[query]) / both
         column["query_words"][:] = np.minimum(sizes[query], 8) / 8
         last = [name.units[-1] if name.units and not w.cjk else "" for name in names]
-        column["last_word"][:] = [last[q] in w.names[t].units for q, t in zip(query, term, strict=True)]
+        units = w.units
+        column["last_word"][:] = [last[q] in units[t] for q, t in zip(query.tolist(), term.tolist(), strict=True)]
 
     def _sides(self, names: Sequence[Name], query: npt.NDArray[np.int32], term: npt.NDArray[np.int32],
                column: dict[str, Floats]) -> None:  # fmt: skip
         w = self._wordings
-        axes, poles = w.poles.encode([set(name.poles) for name in names])
+        axes, poles = w.poles.encode([name.poles for name in names])
         both = row_products(axes, w.poles.axes, query, term)
         agreed = row_products(poles, w.poles.poles, query, term)
         size_query = np.asarray(axes.sum(axis=1)).ravel()[query]
@@ -182,7 +183,7 @@ class PairFeatures:
         column["contradictions"][:] = np.maximum(both - agreed, 0)
         column["added_sides"][:] = np.minimum(size_term - both, 3)
         column["missing_sides"][:] = np.minimum(size_query - both, 3)
-        numbers = w.encode_numbers(names)
+        numbers = w.encode_numbers(name.numbers for name in names)
         shared = row_products(numbers, w.numbers, query, term) > 0
         has_query = np.array([bool(name.numbers) for name in names])[query]
         has_term = np.diff(w.numbers.indptr)[term] > 0
@@ -201,5 +202,5 @@ class PairFeatures:
             column[feature][:] = np.bincount(inverse, weight)[inverse] / whole
 
 
-def _sorted_text(name: Name, wordings: Wordings) -> str:
-    return "".join(name.units) if wordings.cjk else " ".join(sorted(set(name.units)))
+def _sorted_text(units: Tokens, wordings: Wordings) -> str:
+    return "".join(units) if wordings.cjk else " ".join(sorted(set(units)))

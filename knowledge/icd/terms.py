@@ -15,6 +15,7 @@ from .system import CodeSystem, RejectedRow, Term, TermKind, code_key
 
 _SQUARE = re.compile(r"\s*\[[^\]]*\]")
 _ROUND = re.compile(r"\s*[(（][^)）]*[)）]")
+_EXCEPT = re.compile(r",?\s+(?:except|excluding)\b.*$", re.IGNORECASE)
 _INSIDE_SQUARE = re.compile(r"\[([^\]]{4,})\]")
 LIKELY = "~"
 """Mark in the source of an alias whose code is likely, not sure: it is never called an alias match."""
@@ -23,8 +24,10 @@ _SHIPPED = ("aliases.csv", "aliases_mesh.csv.gz", "aliases_icd9.csv.gz")
 
 
 def variants(text: str) -> Iterator[str]:
-    """The wordings that one title stands for: with and without what is in brackets."""
+    """The wordings that one title stands for: with and without what is in brackets and what is excepted."""
     yield text
+    if _EXCEPT.search(text):
+        yield _EXCEPT.sub("", text)
     if "[" in text:
         yield _SQUARE.sub("", text)
         for inner in _INSIDE_SQUARE.findall(text):
