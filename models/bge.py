@@ -9,7 +9,7 @@ import os
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -96,6 +96,9 @@ class BgeM3Embedder(TextEmbedder):
         threads: of torch, on the CPU.
         max_length: tokens of one text; the rest is cut.
         device: ``"cpu"``, ``"cuda:0"``, …; the CPU where None.
+        pooling: ``"cls"`` for BGE-M3; ``"mean"`` for another family in the same layout, such as E5.
+        query_prefix: put before each question; E5 wants ``"query: "``.
+        passage_prefix: put before each passage; E5 wants ``"passage: "``.
 
     Raises:
         ModelError: FlagEmbedding is not installed, or the folder is not whole.
@@ -107,6 +110,9 @@ class BgeM3Embedder(TextEmbedder):
     threads: int = Field(default=2, ge=1)
     max_length: int = Field(default=1024, ge=8, le=8192)
     device: str | None = None
+    pooling: Literal["cls", "mean"] = "cls"
+    query_prefix: str = ""
+    passage_prefix: str = ""
 
     _model: Any = PrivateAttr(default=None)
     _identity: str = PrivateAttr(default="")
@@ -118,6 +124,8 @@ class BgeM3Embedder(TextEmbedder):
         super().__init__(path=Path(path), **options)
         weights = require_files(self.path, ("config.json", "tokenizer_config.json", *_HEADS), "BGE-M3")
         self._identity = f"bge-m3/{_fingerprint([weights, *(self.path / name for name in _HEADS)])}"
+        if self.pooling != "cls" or self.passage_prefix:
+            self._identity += f"/{self.pooling}/{self.passage_prefix}"
 
     @property
     def identity(self) -> str:
@@ -137,9 +145,9 @@ class BgeM3Embedder(TextEmbedder):
         return self._vocabulary
 
     def encode(self, texts: list[str], kind: Kind = "passage") -> Matrix:
-        """Dense vectors; BGE-M3 embeds questions and passages alike. See :meth:`TextEmbedder.encode`."""
-        del kind
-        return self._run(texts, full=False).dense
+        """Dense vectors. See :meth:`TextEmbedder.encode`."""
+        prefix = self.query_prefix if kind == "query" else self.passage_prefix
+        return self._run([prefix + text if text.strip() else "" for text in texts], full=False).dense
 
     def encode_full(self, texts: list[str]) -> M3Encoding:
         """Dense, learned-sparse and ColBERT vectors of texts, from one pass.
@@ -193,6 +201,7 @@ class BgeM3Embedder(TextEmbedder):
                         str(self.path),
                         use_fp16=False,
                         devices=self.device or "cpu",
+                        pooling_method=self.pooling,
                         normalize_embeddings=True,
                     )
                 except (ImportError, OSError, ValueError, KeyError, RuntimeError) as error:
