@@ -20,7 +20,7 @@ from ..records.schema import OutpatientRecord, View
 from ..records.views import views_of
 
 _ANSWER_TOKENS = 120
-_REASONED_TOKENS = 180
+_REASONED_TOKENS = 160
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,14 @@ class LlmCondition:
     reasoned: bool = False
     routed: bool = False
     vote: bool = False
-    prompt_tokens: int = 700
+    prompt_tokens: int = 600
 
 
 LLM_CONDITIONS: Mapping[str, LlmCondition] = {
     "direct": LlmCondition(),
     "cot": LlmCondition(reasoned=True),
     "naive_rag": LlmCondition("dense", records=3),
-    "long_context": LlmCondition("dense", records=10, prompt_tokens=1_600),
+    "long_context": LlmCondition("dense", records=10, prompt_tokens=1_200),
     "hybrid_rag": LlmCondition("flat_hybrid", records=3),
     "map_rag_llm": LlmCondition("map_rag", records=3, routed=True),
     "ours_llm": LlmCondition("ours", records=3, routed=True, vote=True),
@@ -214,7 +214,7 @@ def _schema(choices: Sequence[str] | None, *, reasoned: bool, language: str) -> 
         one = {"type": "string", "enum": [neutral(choice) for choice in choices]}
     properties: dict[str, Any] = {"first": one, "second": one, "third": one}
     if reasoned:
-        properties = {"reasoning": {"type": "string", "maxLength": 100 if wide else 320}} | properties
+        properties = {"reasoning": {"type": "string", "maxLength": 80 if wide else 220}} | properties
     return {
         "title": "ranking",
         "type": "object",

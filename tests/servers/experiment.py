@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from wardround.agents.overlap import terms
-from wardround.evaluation.llm_conditions import LLM_CONDITIONS, sampled
+from wardround.evaluation.llm_conditions import sampled
 from wardround.evaluation.llm_rankers import LlmRankers
 from wardround.evaluation.llm_report import as_table, run_llm_conditions
 from wardround.indexes.cases import CaseIndex
@@ -28,6 +28,7 @@ from wardround.retrievers.case_ranker import CaseRanker
 
 CASES = 60
 TWIN = 0.7  # share of terms in common
+ORDER = ("direct", "ours_llm", "hybrid_rag", "map_rag_llm", "naive_rag", "cot", "long_context")
 DEADLINE_S = 1800.0  # of one question: the machine may be slow, and a failed one is asked again
 
 
@@ -89,7 +90,7 @@ def main() -> None:
         store(index, learn(index))
         rankers = LlmRankers(index, CaseRanker(index))
         done: list[str] = []
-        for name in LLM_CONDITIONS:
+        for name in ORDER:
             done.append(name)
             run = run_llm_conditions(
                 done, queries, rankers, llm, answerable=answerable, log=out / "outcomes.jsonl", at_once=4
