@@ -19,7 +19,7 @@ from .labels import LabelMode
 from .learned import CaseTable, LabelScorer, Patient
 from .priors import DiagnosisPrior
 from .ranking import RankingMix, select_records
-from .ranking_fit import LeftOut, fit_calibration, fit_mix
+from .ranking_fit import Belief, LeftOut, fit_calibration, fit_mix
 from .ridge import RidgeOptions
 from .source import CaseSource, Payload, WritableCaseSource
 from .weights import ViewWeights
@@ -301,6 +301,7 @@ class Lessons:
                     one.channels[kept] * used[None, :, None],
                     one.scores,
                     evidence,
+                    self.prior.scaled(self._department(one.patient), label),
                     known,
                 )
             )
@@ -317,6 +318,8 @@ class Lessons:
         fit_weights: bool = True,
         views: Sequence[View] = VIEWS,
         learned: bool = True,
+        retrieval: bool = True,
+        frequency: bool = False,
     ) -> LearnedModels:
         """Fit weights, mix and calibration.
 
@@ -325,6 +328,8 @@ class Lessons:
             fit_weights: learn view weights; else the table's general row serves.
             views: that may be compared.
             learned: use the learned scorer.
+            retrieval: compare records at all.
+            frequency: without the learned scorer, re-rank by the frequency prior.
         """
         start = table or ViewWeights.shipped()
         weights = start.general_only()
@@ -332,8 +337,12 @@ class Lessons:
             weights = fit_view_weights(self.examples(), weights, data_hash=self.index.version)
         mix = RankingMix()
         cases = self.left_out(weights, mix, views=views, learned=learned)
-        mix = fit_mix(cases, mix) if learned else mix.but(prior=0.0)
-        calibration, _, right = fit_calibration(cases, mix, learned=learned)
+        if learned:
+            mix = fit_mix(cases if retrieval else [case.alone() for case in cases], mix)
+        elif not frequency:
+            mix = mix.but(prior=0.0)
+        kind = Belief.LEARNED if learned else Belief.FREQUENCY if frequency else Belief.NONE
+        calibration, right = fit_calibration(cases, mix, kind, retrieval=retrieval)
         answerable = np.array([case.answerable for case in cases], bool)
         report: dict[str, Any] = {
             "records": len(self.index),
@@ -360,6 +369,19 @@ class Lessons:
             scorer=self.scorer if learned else None,
             report=report,
         )
+
+
+    def calibrated(self, models: LearnedModels, *, frequency: bool) -> LearnedModels:
+        """The same models with a calibration of their own.
+
+        Args:
+            models: without a scorer.
+            frequency: whether they re-rank by the frequency prior.
+        """
+        cases = self.left_out(models.weights, models.mix, learned=False)
+        kind = Belief.FREQUENCY if frequency else Belief.NONE
+        calibration, _ = fit_calibration(cases, models.mix, kind)
+        return replace(models, calibration=calibration if cases else None)
 
 
 def label_rows(labels: Ints, count: int) -> Callable[[int], npt.NDArray[np.int64]]:

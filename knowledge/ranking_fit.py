@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from .ranking import (
     FEATURES,
     LabelBelief,
     RankingMix,
+    frequency_belief,
     learned_belief,
     no_belief,
     rank_labels,
@@ -36,6 +38,14 @@ _STEP = np.array([15.0, 4.0, 0.3])
 """How far a weight may move from its default before the penalty is felt: learned, vote, department."""
 
 
+class Belief(StrEnum):
+    """What a ranking believes of labels before it looks at records."""
+
+    LEARNED = "learned"
+    FREQUENCY = "frequency"
+    NONE = "none"
+
+
 @dataclass(frozen=True)
 class LeftOut:
     """One record asked as a query, itself left out.
@@ -47,6 +57,7 @@ class LeftOut:
         channels: ``[k, 4, 2]``.
         scores: ``[labels]`` learned, without this record.
         department: ``[labels]`` log P(label | department) / P(label), without this record.
+        frequency: ``[labels]`` the frequency prior on a 0..1 scale, without this record.
         known: ``[labels]`` bool: labels that other records have.
     """
 
@@ -56,6 +67,7 @@ class LeftOut:
     channels: Floats
     scores: Floats
     department: Doubles
+    frequency: Doubles
     known: npt.NDArray[np.bool_]
 
     @property
@@ -63,8 +75,14 @@ class LeftOut:
         """Whether another record has its label."""
         return bool(self.known[self.label])
 
-    def belief(self, mix: RankingMix) -> LabelBelief:
+    def alone(self) -> LeftOut:
+        """The same without any record found."""
+        return replace(self, fused=self.fused[:0], labels=self.labels[:0], channels=self.channels[:0])
+
+    def belief(self, mix: RankingMix, kind: Belief = Belief.LEARNED) -> LabelBelief:
         """With labels that no other record has put out of reach."""
+        if kind is not Belief.LEARNED:
+            return frequency_belief(self.frequency) if kind is Belief.FREQUENCY else no_belief(len(self.known))
         scores = np.where(self.known, self.scores, np.float32(-1.0)).astype(np.float32)
         return learned_belief(scores, self.department, mix)
 
@@ -171,29 +189,30 @@ class _Choices:
 
 
 def fit_calibration(
-    cases: Sequence[LeftOut], mix: RankingMix, *, learned: bool = True
-) -> tuple[ConfidenceCalibration, Doubles, npt.NDArray[np.bool_]]:
+    cases: Sequence[LeftOut], mix: RankingMix, kind: Belief = Belief.LEARNED, *, retrieval: bool = True
+) -> tuple[ConfidenceCalibration, npt.NDArray[np.bool_]]:
     """Fit confidence on left-out records, answerable or not: a leader that cannot be right is wrong.
 
     Args:
         cases: left-out records.
         mix: as it will rank.
-        learned: whether the ranking uses the learned scorer.
+        kind: of belief it will rank with.
+        retrieval: whether records take part in the ranking of labels.
 
     Returns:
-        The calibration, the ``[n, features]`` it saw, and ``[n]`` which leaders were right.
+        The calibration, and ``[n]`` which leaders were right.
     """
     rows = []
     right = []
     for case in cases:
-        belief = case.belief(mix) if learned else no_belief(len(case.known))
+        belief = case.belief(mix, kind)
         scores, _ = rerank(case.fused, case.labels, belief.prior, None, mix)
+        seen = case if retrieval else case.alone()
         ranked = rank_labels(
-            scores, case.fused, case.labels, belief, mix, tie=lambda i: i.to_bytes(4, "big")
+            scores[: len(seen.fused)], seen.fused, seen.labels, belief, mix, tie=lambda i: i.to_bytes(4, "big")
         )
-        values, _ = signs(ranked, scores, case.labels, case.channels, belief)
-        rows.append(values)
+        rows.append(signs(ranked, scores, case.labels, case.channels, belief)[0])
         right.append(bool(len(ranked.order)) and int(ranked.order[0]) == case.label)
-    seen = np.stack(rows) if rows else np.zeros((0, len(FEATURES)))
+    values = np.stack(rows) if rows else np.zeros((0, len(FEATURES)))
     hits = np.array(right, bool)
-    return ConfidenceCalibration.fit(FEATURES, seen, hits), seen, hits
+    return ConfidenceCalibration.fit(FEATURES, values, hits), hits

@@ -130,6 +130,27 @@ class CaseRanking:
     timings_ms: dict[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class PreparedCase:
+    """A case, read once.
+
+    Attributes:
+        query_id: names it in ties.
+        text: the whole of it, without a diagnosis.
+        patient: who it is about.
+        headed: whether its views come from headings or fields.
+        encoded: vectors and words.
+        exclude: ids of records that are no evidence.
+    """
+
+    query_id: str
+    text: str
+    patient: Patient
+    headed: bool
+    encoded: EncodedQuery
+    exclude: frozenset[str]
+
+
 class CaseRanker:
     """Ranks diagnoses for a case from a case index and what was learned from it.
 
@@ -185,23 +206,40 @@ class CaseRanker:
             ModelError: the embedder cannot be loaded.
         """
         started = time.perf_counter()
-        asked = query if isinstance(query, ClinicalQuery) else ClinicalQuery.of(query)
-        views, headed = query_views(asked)
-        whole = views.get(View.GLOBAL) or "\n".join(views.values())
-        patient = Patient.of(whole, asked.department, asked.age, asked.sex)
-        encoded = self.encode(views, asked.language, vectors)
+        case = self.prepare(query if isinstance(query, ClinicalQuery) else ClinicalQuery.of(query), vectors)
         encoded_at = time.perf_counter()
         ranking = self.rank_encoded(
-            encoded,
-            text=whole,
-            patient=patient,
-            headed=headed,
-            query_id=asked.query_str,
-            exclude=asked.record_ids,
+            case.encoded,
+            text=case.text,
+            patient=case.patient,
+            headed=case.headed,
+            query_id=case.query_id,
+            exclude=case.exclude,
         )
         ranking.timings_ms["encode"] = (encoded_at - started) * 1000
         ranking.timings_ms["rank"] = (time.perf_counter() - encoded_at) * 1000
         return ranking
+
+    def prepare(self, query: ClinicalQuery, vectors: Mapping[View, Floats] | None = None) -> PreparedCase:
+        """Read a case: its views, who it is about, its vectors and words.
+
+        Raises:
+            InputError: a view that does not exist.
+            ModelError: the embedder cannot be loaded.
+        """
+        views, headed = query_views(query)
+        whole = views.get(View.GLOBAL) or "\n".join(views.values())
+        patient = Patient.of(whole, query.department, query.age, query.sex)
+        encoded = self.encode(views, query.language, vectors)
+        return PreparedCase(query.query_str, whole, patient, headed, encoded, query.record_ids)
+
+    def belief(self, case: PreparedCase) -> LabelBelief:
+        """What is believed of every label before any record is looked at."""
+        return self._belief(case.encoded, case.text, case.patient, None, self.plan, -1)
+
+    def active_rules(self, case: PreparedCase) -> ActiveRules:
+        """The rules that a case triggers; none where the plan has no rules."""
+        return self._active(case.text, case.patient, self.plan)
 
     def encode(
         self, views: Mapping[View, str], language: str | None, vectors: Mapping[View, Floats] | None = None
@@ -267,11 +305,7 @@ class CaseRanker:
         kept = select_records(fused, self.labels[found.rows], proposals, mix)
         rows, fused, channels = found.rows[kept], fused[kept], found.scores[kept] * used[None, :, None]
         labels = self.labels[rows]
-        active = (
-            self.rules.active(text, department=patient.department, age=patient.age, sex=patient.sex)
-            if plan.rules
-            else ActiveRules(())
-        )
+        active = self._active(text, patient, plan)
         after, priors = rerank(fused, labels, belief.prior, self._effects(active, labels), mix)
         order = self._order(cases, rows, after, query_id)
         rows, fused, after, priors, channels, labels = (
@@ -368,10 +402,17 @@ class CaseRanker:
         if models.scorer is not None and wanted:
             if scores is None:
                 scores = models.scorer.score(models.scorer.features(encoded, text, patient))
-            return learned_belief(scores, models.department_evidence(patient.department, own_label), models.mix)
+            return learned_belief(
+                scores, models.department_evidence(patient.department, own_label), models.mix
+            )
         if plan.prior is Prior.NONE:
             return no_belief(len(models.keys))
         return frequency_belief(models.prior.scaled(models.department_number(patient.department), own_label))
+
+    def _active(self, text: str, patient: Patient, plan: RankingPlan) -> ActiveRules:
+        if not plan.rules:
+            return ActiveRules(())
+        return self.rules.active(text, department=patient.department, age=patient.age, sex=patient.sex)
 
     def _effect(self, active: ActiveRules, label: int) -> float:
         return active.total(self.models.names[label], self.models.codes[label])
