@@ -13,7 +13,6 @@ from .options import AsJson, Config, Format, Index, settings_with
 
 if TYPE_CHECKING:
     from ..app import Wardround
-    from ..indexes.cases import CaseIndex
 
 app = typer.Typer(
     help="Build, change and describe the index of past cases.", no_args_is_help=True, rich_markup_mode=None
@@ -58,14 +57,13 @@ def add(
     index: Index = None,
     deidentified: Deidentified = None,
     scrub: Scrub = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Exchange records whose id is known.")] = False,
     record_format: Format = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add records; an id that is known is an error, or with --replace gives way."""
+    """Add records; one whose id is known replaces the old one."""
     library = _library(index, config, deidentified=deidentified, scrub=scrub)
-    print_report("Added", library.add_cases(files, format=record_format, replace=replace), as_json=as_json)
+    print_report("Added", library.add_cases(files, format=record_format), as_json=as_json)
 
 
 @app.command("delete")
@@ -77,27 +75,21 @@ def delete(
     as_json: AsJson = False,
 ) -> None:
     """Delete records by id, text and all."""
-    cases = _open(index, config)
-    report = cases.delete(ids)
-    if not report.deleted:
-        raise InputError(
-            f"{cases.path}: holds none of the ids {', '.join(map(one_line, ids[:10]))}; nothing was deleted"
-        )
-    print_report("Deleted", report, as_json=as_json)
+    library = _library(index, config)
+    if all(library.cases.row_of(record_id) is None for record_id in ids):
+        shown = ", ".join(map(one_line, ids[:10]))
+        raise InputError(f"{library.cases.path}: has no record {shown}; nothing was deleted")
+    print_report("Deleted", library.delete_cases(ids), as_json=as_json)
 
 
 @app.command("info")
 def info(*, index: Index = None, config: Config = None, as_json: AsJson = False) -> None:
     """Say what an index holds and was built with."""
-    print_report("Case index", _open(index, config).info(), as_json=as_json)
-
-
-def _open(index: Path | None, config: Path | None) -> CaseIndex:
-    """The index without its embedder, which describing and deleting do not need."""
     settings = settings_with(config, cases={"index": index})
     from ..indexes.cases import CaseIndex
 
-    return CaseIndex.open(settings.cases.index)
+    # Without its embedder: an index of a model that is not at hand can be described as well.
+    print_report("Case index", CaseIndex.open(settings.cases.index).info(), as_json=as_json)
 
 
 def _library(index: Path | None, config: Path | None, **privacy: bool | None) -> Wardround:

@@ -38,21 +38,16 @@ def icd10(
     """
     settings = settings_with(config, icd10={"system": system})
     names = _names(texts, file, settings.records.encoding)
-    from ..knowledge.icd import IcdCascade, load_code_system
+    from ..postprocessors.icd10 import Icd10Mapper
 
-    cascade = IcdCascade(
-        load_code_system(settings.icd10.system),
-        aliases=settings.icd10.aliases,
-        min_score=settings.icd10.min_score,
-        min_margin=settings.icd10.min_margin,
-    )
+    matches = Icd10Mapper.from_defaults(settings.icd10).map_many(names, top_k=top)
     if as_json:
-        for match in cascade.map_many(names, top_k=top):
+        for match in matches:
             emit_json(match)
         return
     from . import render
 
-    render.codes(cascade.map_many(names, top_k=top), out())
+    render.codes(matches, out())
 
 
 def _names(texts: list[str] | None, file: Path | None, encoding: str | None) -> list[str]:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from ..query import AnswerDetails, ClinicalAnswer, ConfidenceReport
 
 _VIEWS = {"chief_complaint": "Complaint", "history": "History", "examination": "Exam", "global": "Whole"}
-_QUOTE_CHARS = 320
+_QUOTE_CHARS = 220
+_EXTRACTIVE = "extractive"
 
 
 def answer(given: ClinicalAnswer, console: Console, *, evidence: int) -> None:
@@ -32,11 +33,12 @@ def answer(given: ClinicalAnswer, console: Console, *, evidence: int) -> None:
         evidence: at most so many records are shown.
     """
     details = given.details
-    console.print(Text(plain(details.answer).strip()))
+    if details.model != _EXTRACTIVE or not details.diagnoses:  # it says in words what the tables show
+        console.print(Text(plain(details.answer).strip() + "\n"))
     if details.degraded:
-        console.print(Text(f"\nDegraded: {one_line(details.degraded)}", style="bold yellow"))
+        console.print(Text(f"Degraded: {one_line(details.degraded)}\n", style="bold yellow"))
     if details.diagnoses:
-        console.print(Group(Text(), _diagnoses(details, console)))
+        console.print(_diagnoses(details, console))
     if given.source_nodes and evidence:
         console.print(_evidence(given.source_nodes[:evidence], details))
     console.print(_grounds(details))
@@ -65,7 +67,7 @@ def _diagnoses(details: AnswerDetails, console: Console) -> RenderableType:
         table.add_row(
             str(rank),
             Text(one_line(diagnosis.name), style="bold" if rank == 1 else ""),
-            "" if diagnosis.share is None else f"{diagnosis.share:.0%}",
+            _share(diagnosis.share),
             Text(one_line(diagnosis.code or "-")),
             Text(one_line(diagnosis.title or "")),
             str(len(diagnosis.evidence)),
@@ -86,13 +88,16 @@ def _evidence(nodes: Iterable[NodeWithScore], details: AnswerDetails) -> Rendera
         head.append(one_line(data.get("diagnosis") or "no diagnosis", 60), style="bold")
         head.append(f"  {one_line(data.get('code') or '')}".rstrip())
         parts.append(head)
-        parts.append(Padding(Text(_origin(data, node.score), style="dim"), (0, 0, 0, 3)))
+        parts.append(_indented(_origin(data, node.score), style="dim"))
         if scores := data.get("channel_scores"):
-            parts.append(Padding(Text(_channels(scores)), (0, 0, 0, 3)))
-        quote = quotes.get(str(data.get("record_id", node.node_id)))
-        if quote:
-            parts.append(Padding(Text(f"“{one_line(quote, _QUOTE_CHARS)}”", style="italic"), (0, 0, 0, 3)))
+            parts.append(_indented(_channels(scores)))
+        quote = quotes.get(node.node_id) or node.get_content()
+        parts.append(_indented(f"“{one_line(quote, _QUOTE_CHARS)}”", style="italic"))
     return Group(*parts)
+
+
+def _indented(text: str, style: str = "") -> RenderableType:
+    return Padding(Text(text, style=style), (0, 0, 0, 3), expand=False)
 
 
 def _origin(data: Mapping[str, Any], score: float | None) -> str:
@@ -105,7 +110,7 @@ def _origin(data: Mapping[str, Any], score: float | None) -> str:
         one_line(data.get("date") or "", 10),
         "" if score is None else f"score {score:.2f}",
         "" if data.get("prior") is None else f"prior {data['prior']:.2f}",
-        *(one_line(rule) for rule in data.get("rules") or ()),
+        *(one_line(rule["reason"]) for rule in data.get("rules") or ()),
     ]
     return " · ".join(fact for fact in facts if fact)
 
@@ -117,6 +122,12 @@ def _channels(scores: Mapping[str, Mapping[str, float | None]]) -> str:
         dense, sparse = (_percent(pair.get(channel)) for channel in ("dense", "sparse"))
         cells.append(f"{name} {dense}/{sparse}")
     return "  ".join(cells)
+
+
+def _share(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.0%}" if value >= 0.005 or value == 0 else "<1%"
 
 
 def _percent(value: float | None) -> str:

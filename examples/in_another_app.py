@@ -47,7 +47,9 @@ def main() -> None:
     app = Wardround.demo()
 
     hours = QueryEngineTool.from_defaults(OpeningHours(), name="hours", description="opening hours")
-    engine = RouterQueryEngine(selector=ByWord(), query_engine_tools=[hours, *app.as_tools()], llm=MockLLM())
+    engine = RouterQueryEngine(
+        selector=ByWord(), query_engine_tools=[hours, app.as_tools()[0]], llm=MockLLM()
+    )
     print(engine.query("When do you open?"))
     print(engine.query("Cough with fever and rusty sputum for three days."))
 

@@ -45,7 +45,7 @@ def main() -> None:
             text="Chief complaint: Curtain over the left eye.\nExamination: Retina detached above.",
             diagnoses=[{"name": "Retinal detachment", "code": "H33.0"}],
         )
-        app.cases.add([new])
+        app.add_cases([new])
         print(app.query("A curtain came down over one eye.").details.diagnoses[0].name)
 
 

@@ -57,7 +57,7 @@ def hostile_answer(text: str = HOSTILE, *, records: int = 3) -> ClinicalAnswer:
     scores = {"chief_complaint": {"dense": 0.71, "sparse": 0.4}, "global": {"dense": None, "sparse": 0.2}}
     data = {
         "department": text, "age": 61.0, "sex": "M", "date": "2024-01-02", "diagnosis": text, "code": "M10.9",
-        "channel_scores": scores, "prior": 0.3, "rules": [text],
+        "channel_scores": scores, "prior": 0.3, "rules": [{"rule": "r", "effect": 0.7, "reason": text}],
     }  # fmt: skip
     nodes = [
         NodeWithScore(
