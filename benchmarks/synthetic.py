@@ -1,7 +1,8 @@
 """Made-up cases with the shape of real ones: Zipfian words, clustered vectors, repeated complaints.
 
-Words follow a Zipf-Mandelbrot law, as clinical text does once stop words are gone. Every case belongs to one
-of a few hundred conditions, which favour some words of their own; the whole is the three other views together.
+Words follow a Zipf-Mandelbrot law, as clinical text does once stop words are gone. Every case belongs to
+one of a few hundred conditions, which favour some words of their own; the whole is the three other views
+together.
 The vector of a text is the weighted mean of its words' vectors, and those lie near a subspace of few
 dimensions with some noise in all of them: averaged word vectors have a low intrinsic dimension, and uniformly
 random ones, on which every approximate search fails, would be no model of them.
@@ -25,6 +26,7 @@ _VOWELS = "aeiou"
 _LENGTHS = {View.CHIEF_COMPLAINT: 7.0, View.HISTORY: 60.0, View.EXAMINATION: 45.0}
 _DEPARTMENTS = ("general practice", "internal medicine", "ophthalmology", "surgery", "paediatrics")
 _BATCH = 2048
+_TOPIC_STRENGTH = 0.3
 
 
 class SyntheticCases:
@@ -38,7 +40,7 @@ class SyntheticCases:
     """
 
     def __init__(
-        self, seed: int = 0, *, vocabulary: int = 60_000, conditions: int = 400, latent: int = 24
+        self, seed: int = 0, *, vocabulary: int = 60_000, conditions: int = 400, latent: int = 64
     ) -> None:
         self.seed = seed
         self._latent = latent
@@ -96,8 +98,8 @@ class SyntheticCases:
         centres = rng.normal(size=(len(self._topics), self._latent))
         latent = rng.normal(size=(len(self.words), self._latent))
         for centre, topic in zip(centres, self._topics, strict=True):
-            latent[topic] = 0.4 * latent[topic] + 2 * centre
-        frame = np.linalg.qr(rng.normal(size=(dimension, self._latent)))[0]
+            latent[topic] = latent[topic] + _TOPIC_STRENGTH * centre
+        frame = np.linalg.qr(rng.normal(size=(max(dimension, self._latent), self._latent)))[0][:dimension]
         noise = rng.normal(size=(len(self.words), dimension)) * (0.3 * np.sqrt(self._latent / dimension))
         weight = np.log(1 / self._share)
         return np.asarray((latent @ frame.T + noise) * weight[:, None], np.float32)
@@ -123,13 +125,16 @@ class SyntheticEmbedder(TextEmbedder):
 
     @property
     def identity(self) -> str:
+        """Seed and dimension."""
         return f"synthetic/{self._cases.seed}/{self.dimension}"
 
     @property
     def dimension(self) -> int:
+        """Length of a vector."""
         return int(self._vectors.shape[1])
 
     def encode(self, texts: list[str], kind: Kind = "passage") -> Matrix:
+        """Mean of the texts' word vectors, as unit rows."""
         del kind
         begin = time.perf_counter()
         number = self._cases.word_ids
@@ -145,7 +150,7 @@ class SyntheticEmbedder(TextEmbedder):
 
 
 def intrinsic_dimension(vectors: npt.NDArray[np.float32]) -> float:
-    """TwoNN estimate from the ratio of the distances to the second and first neighbour, ``[n, d]`` unit rows."""
+    """TwoNN estimate, from the ratio of the distances to the two nearest of ``[n, d]`` unit rows."""
     cosines = vectors @ vectors.T
     np.fill_diagonal(cosines, -2)
     two = np.partition(cosines, -2, axis=1)[:, -2:]

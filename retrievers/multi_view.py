@@ -28,6 +28,10 @@ _NOT_FOR_MODELS = (
 )  # fmt: skip
 
 
+_VIEW_NAMES = tuple(view.value for view in VIEWS)
+_DENSE, _SPARSE = (channel.name.lower() for channel in Channel)
+
+
 class MultiViewHybridRetriever(BaseRetriever):
     """A LlamaIndex retriever over a :class:`CaseIndex`.
 
@@ -63,7 +67,8 @@ class MultiViewHybridRetriever(BaseRetriever):
         self._embedder = embedder
         if embedder is not None and embedder.identity != index.embedder_identity:
             raise IndexStoreError(
-                f"{index.path}: built with embedder {index.embedder_identity}, but {embedder.identity} is given"
+                f"{index.path}: built with embedder {index.embedder_identity}, "
+                f"but {embedder.identity} is given; give that one or rebuild the index"
             )
         self.top_k = top_k
         self.candidates = candidates
@@ -128,7 +133,7 @@ def query_views(query: ClinicalQuery) -> tuple[dict[View, str], bool]:
 
 def fuse(found: ChannelScores, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """Weighted sum ``[n]`` of channel scores ``[n, 4, 2]``."""
-    flat = found.scores.reshape(len(found.rows), -1)
+    flat = found.scores.reshape(len(found.rows), weights.size)
     return np.asarray(flat @ np.asarray(weights, np.float32).ravel(), np.float32)
 
 
@@ -174,8 +179,8 @@ def _describe(payload: CasePayload) -> dict[str, Any]:
 
 
 def _by_view(values: npt.NDArray[np.float32]) -> dict[str, dict[str, float]]:
-    rounded = values.astype(float).round(6)
+    rows = values.astype(float).round(6).tolist()
     return {
-        view.value: {channel.name.lower(): float(rounded[i, channel]) for channel in Channel}
-        for i, view in enumerate(VIEWS)
+        view: {_DENSE: row[Channel.DENSE], _SPARSE: row[Channel.SPARSE]}
+        for view, row in zip(_VIEW_NAMES, rows, strict=True)
     }

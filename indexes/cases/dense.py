@@ -36,9 +36,9 @@ class AnnOptions:
     """
 
     flat_limit: int = 20_000
-    links: int = 16
-    build_breadth: int = 80
-    search_breadth: int = 256
+    links: int = 32
+    build_breadth: int = 100
+    search_breadth: int = 384
     threads: int = 1
 
 
@@ -149,7 +149,7 @@ class DenseChannel:
         self.index = index
         self.slots = slots
         self.floor = floor
-        self._vectors = codes_of(index)
+        self.vectors = codes_of(index)
         filled = np.flatnonzero(slots >= 0)
         self._rows = filled[np.lexsort((ranks[filled], slots[filled]))]
         per_slot = np.bincount(slots[filled], minlength=index.ntotal)
@@ -181,7 +181,7 @@ class DenseChannel:
         """``[records, d]``; a zero row where a record lacks the view."""
         out = np.zeros((len(self.slots), self.index.d), np.float16)
         filled = self.slots >= 0
-        out[filled] = self._vectors[self.slots[filled]]
+        out[filled] = self.vectors[self.slots[filled]]
         return out
 
     def scores(self, query: Floats, rows: Rows) -> Floats:
@@ -189,7 +189,7 @@ class DenseChannel:
         slots = self.slots[rows]
         filled = slots >= 0
         cosines = np.zeros(len(rows), np.float32)
-        cosines[filled] = self._vectors[slots[filled]].astype(np.float32) @ query
+        cosines[filled] = self.vectors[slots[filled]].astype(np.float32) @ query
         scaled = np.clip((cosines - self.floor) / (1 - self.floor), 0, 1)
         scaled[~filled] = 0
         return np.asarray(scaled, np.float32)

@@ -12,13 +12,15 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ...language.detect import detect_language
+from ...language.tokenizers import Tokenizer
 from ...models.base import TextEmbedder
 from ...records.schema import VIEWS, View
+from .dense import DenseChannel
 from .encoded import EncodedQuery
 from .ingest import Parts
 from .payload import CasePayload, StringColumn
 from .scores import Channel, ChannelScores
-from .sparse import top
+from .sparse import SparseChannel, top
 from .state import State
 
 Rows = npt.NDArray[np.int64]
@@ -152,6 +154,11 @@ class CaseReader:
         return self._parts.required()
 
     @property
+    def tokenizer(self) -> Tokenizer:
+        """What cuts texts into terms."""
+        return self._parts.tokenizer
+
+    @property
     def ids(self) -> StringColumn:
         """Record ids by row."""
         return self._state.columns.ids
@@ -217,6 +224,14 @@ class CaseReader:
         """``[n, d]`` whitened unit vectors of a view; a zero row where a record lacks it."""
         channel = self._state.dense[VIEWS.index(view)]
         return channel.matrix()
+
+    def dense_channel(self, view: View) -> DenseChannel:
+        """A view's dense channel; its ``store`` is a LlamaIndex vector store over slots."""
+        return self._state.dense[VIEWS.index(view)]
+
+    def sparse_channel(self, view: View) -> SparseChannel:
+        """A view's sparse channel, a LlamaIndex retriever of record ids."""
+        return self._state.sparse[VIEWS.index(view)]
 
     def dense_floor(self, view: View) -> float:
         """Mean cosine of two records in a view, the cosine that scores 0."""

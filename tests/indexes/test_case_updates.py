@@ -124,7 +124,7 @@ def test_identical_texts_are_embedded_once_whatever_their_view(tmp_path):
 
 def test_adding_a_known_id_is_refused_and_adds_nothing(tmp_path):
     index = CaseIndex.build(map(case, range(5)), tmp_path / "a", **parts())
-    with pytest.raises(InputError, match="'r3'.*replace"):
+    with pytest.raises(InputError, match=r"'r3'.*replace"):
         index.add([case(9), case(3)])
     assert len(CaseIndex.open(index.path, **parts())) == 5
 

@@ -26,9 +26,14 @@ def work(path, operation, numbers):
         index.delete([f"r{number}" for number in numbers])
 
 
+def say(answer):
+    sys.stdout.write(f"{answer}\n")
+    sys.stdout.flush()
+
+
 def main():
     path = sys.argv[1]
-    print("ready", flush=True)
+    say("ready")
     for line in sys.stdin:
         operation, numbers, delay = line.split()
         begin = time.perf_counter()
@@ -45,9 +50,9 @@ def main():
         else:
             os.kill(child, signal.SIGKILL)
             _, status = os.waitpid(child, 0)
-            print("killed" if os.WIFSIGNALED(status) else "late", flush=True)
+            say("killed" if os.WIFSIGNALED(status) else "late")
             continue
-        print(time.perf_counter() - begin, flush=True)
+        say(time.perf_counter() - begin)
 
 
 main()
