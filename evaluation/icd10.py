@@ -105,7 +105,7 @@ def evaluate_icd10(
 
     Returns:
         ``n, exact, category, unmapped, by_stage, auto_share_at_95, names_per_second`` (shares 0..1), and
-        ``skipped`` lines, ``system``, ``language``, and ``baselines`` by name with ``exact`` and ``category``.
+        ``skipped`` lines, ``system``, ``language``, and ``baselines`` by name.
 
     Raises:
         InputError: no usable line in ``path``, or an unreadable code list.
@@ -164,9 +164,7 @@ def auto_share(
     return round((int(enough[-1]) + 1) / len(order), 4) if len(enough) else 0.0
 
 
-def coding_lines(
-    texts: Iterable[str], cascade: IcdCascade, *, top_k: int = 5
-) -> Iterator[dict[str, Any]]:
+def coding_lines(texts: Iterable[str], cascade: IcdCascade, *, top_k: int = 5) -> Iterator[dict[str, Any]]:
     """One object a text, as ``wardround icd10 --json`` prints it."""
     for match in cascade.map_many(list(texts), top_k=top_k):
         yield match_as_dict(match)
@@ -205,7 +203,9 @@ def _by_stage(
     return out
 
 
-def _write(folder: Path, rows: Sequence[GoldName], matches: Sequence[IcdMatch], report: dict[str, Any]) -> None:
+def _write(
+    folder: Path, rows: Sequence[GoldName], matches: Sequence[IcdMatch], report: dict[str, Any]
+) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "icd10_predictions.jsonl").open("w", encoding="utf-8") as stream:
         for row, match in zip(rows, matches, strict=True):
@@ -219,13 +219,16 @@ def as_table(report: dict[str, Any]) -> str:
     lines = ["| | n | exact | category |", "|---|---|---|---|"]
     lines.append(f"| wardround | {report['n']} | {report['exact']:.3f} | {report['category']:.3f} |")
     for stage, figures in report["by_stage"].items():
-        lines.append(f"| – stage {stage} | {figures['n']} | {figures['exact']:.3f} | {figures['category']:.3f} |")
+        lines.append(
+            f"| – stage {stage} | {figures['n']} | {figures['exact']:.3f} | {figures['category']:.3f} |"
+        )
     for name, figures in report.get("baselines", {}).items():
         lines.append(f"| {name} | {figures['n']} | {figures['exact']:.3f} | {figures['category']:.3f} |")
     lines += [
         "",
-        f"Unmapped {report['unmapped']:.3f}; coded alone at 95% category precision "
-        f"{report['auto_share_at_95']:.3f}; {report['names_per_second']:.0f} names a second.",
+        f"Unmapped {report['unmapped']:.3f}.",
+        f"Coded without a person at 95% category precision: {report['auto_share_at_95']:.3f}.",
+        f"{report['names_per_second']:.0f} names a second.",
         "",
     ]
     return "\n".join(lines)

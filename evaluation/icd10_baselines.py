@@ -19,7 +19,7 @@ _SAMPLE = 300
 
 
 def plain_wordings(system: CodeSystem) -> tuple[list[str], list[int]]:
-    """Titles, inclusion terms and the list's own aliases in lower case, with rows; nothing of ours in them."""
+    """Titles, inclusion terms and the list's own aliases in lower case, with rows; nothing of ours."""
     texts = [title.lower() for title in system.titles]
     rows = list(range(len(system)))
     for term in system.terms:
@@ -29,7 +29,9 @@ def plain_wordings(system: CodeSystem) -> tuple[list[str], list[int]]:
     return texts, rows
 
 
-def tfidf_coder(texts: Sequence[str], rows: Sequence[int], *, cjk: bool) -> Callable[[Sequence[str]], list[int]]:
+def tfidf_coder(
+    texts: Sequence[str], rows: Sequence[int], *, cjk: bool
+) -> Callable[[Sequence[str]], list[int]]:
     """Nearest wording by cosine of character 3-grams (1- to 3-grams for CJK)."""
     spans = (1, 3) if cjk else (3, 3)
     vectorizer = TfidfVectorizer(analyzer="char" if cjk else "char_wb", ngram_range=spans, sublinear_tf=True)
@@ -84,7 +86,10 @@ def run_baselines(
     texts, rows = plain_wordings(system)
     few = sorted(range(len(names)), key=lambda i: tie_key(seed, names[i], str(i)))[:sample]
     coders = {
-        "tfidf_char_3gram": (tfidf_coder(texts, rows, cjk=system.language in ("zh", "ja")), range(len(names))),
+        "tfidf_char_3gram": (
+            tfidf_coder(texts, rows, cjk=system.language in ("zh", "ja")),
+            range(len(names)),
+        ),
         "rapidfuzz_token_sort_ratio": (rapidfuzz_coder(texts, rows), sorted(few)),
     }
     out = {}

@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from sklearn.neural_network import MLPClassifier
-
 from wardround.knowledge.icd.candidates import Hits
 from wardround.knowledge.icd.judge import FEATURES, PairFeatures
 from wardround.knowledge.icd.sources import load_code_system
@@ -36,16 +35,51 @@ _RARE_CHAPTERS = "STVWXY"
 def _chosen(w: Wordings, names: int, rng: np.random.Generator, *, titles: bool) -> npt.NDArray[np.int64]:
     """Wordings to ask for: mostly of diseases, few of injuries and external causes."""
     chapter = np.array([code_key(code)[:1] for code in w.system.codes])[w.rows]
-    usable = np.flatnonzero((titles | (w.kinds != TermKind.TITLE)) & np.array([bool(key) for key in w.strict_of]))
+    usable = np.flatnonzero(
+        (titles | (w.kinds != TermKind.TITLE)) & np.array([bool(key) for key in w.strict_of])
+    )
     weight = np.where(np.isin(chapter[usable], list(_RARE_CHAPTERS)), 0.1, 1.0)
     size = min(names, len(usable))
     return np.sort(rng.choice(usable, size, replace=False, p=weight / weight.sum()))
 
 
-_ADDED = ("type 2", "type 4", "type 1a", "type 3", "iii", "5", "12", "2b", "autosomal recessive", "autosomal dominant",
-          "hereditary", "familial", "x-linked", "idiopathic", "severe", "early onset", "adult", "infantile",
-          "juvenile", "primary", "chronic", "acute", "recurrent", "syndrome", "disease", "disorder", "susceptibility to",
-          "with", "due to", "of childhood", "classic", "variant", "atypical", "progressive", "generalized")  # fmt: skip
+_ADDED = [
+    "type 2",
+    "type 4",
+    "type 1a",
+    "type 3",
+    "iii",
+    "5",
+    "12",
+    "2b",
+    "autosomal recessive",
+    "autosomal dominant",
+    "hereditary",
+    "familial",
+    "x-linked",
+    "idiopathic",
+    "severe",
+    "early onset",
+    "adult",
+    "infantile",
+    "juvenile",
+    "primary",
+    "chronic",
+    "acute",
+    "recurrent",
+    "syndrome",
+    "disease",
+    "disorder",
+    "susceptibility to",
+    "with",
+    "due to",
+    "of childhood",
+    "classic",
+    "variant",
+    "atypical",
+    "progressive",
+    "generalized",
+]
 
 
 def _disturbed(text: str, rng: np.random.Generator, spare: list[str]) -> str:
@@ -106,7 +140,9 @@ def _examples(
     return np.concatenate(xs), np.concatenate(ys), np.concatenate(qs)
 
 
-def _report(name: str, score: npt.NDArray[np.float32], y: npt.NDArray[np.float32], q: npt.NDArray[np.int64]) -> None:
+def _report(
+    name: str, score: npt.NDArray[np.float32], y: npt.NDArray[np.float32], q: npt.NDArray[np.int64]
+) -> None:
     order = np.lexsort((-score, q))
     _, first = np.unique(q[order], return_index=True)
     top = order[first]
@@ -132,8 +168,15 @@ def main() -> None:
     q = np.concatenate([held[2], noisy[2] + shift])
     test = np.isin(q, rng.choice(q.max() + 1, q.max() // 10, replace=False))
     mean, scale = x[~test].mean(0), np.maximum(x[~test].std(0), 1e-3)
-    classifier = MLPClassifier((_HIDDEN,), activation="tanh", alpha=1e-4, batch_size=2048, learning_rate_init=2e-3,
-                               max_iter=14, random_state=arguments.seed)  # fmt: skip
+    classifier = MLPClassifier(
+        (_HIDDEN,),
+        activation="tanh",
+        alpha=1e-4,
+        batch_size=2048,
+        learning_rate_init=2e-3,
+        max_iter=14,
+        random_state=arguments.seed,
+    )
     z = np.clip((x - mean) / scale, -30, 30)
     classifier.fit(z[~test], y[~test])
     for part, chosen in (("held out", test & (q < shift)), ("disturbed", test & (q >= shift))):

@@ -1,6 +1,7 @@
 """ICD-10 code systems and the coding cascade."""
 
-from .cascade import IcdCandidate, IcdCascade, IcdMatch, Neighbour, Stage
+from .cascade import IcdCascade
+from .match import IcdCandidate, IcdMatch, Neighbour, Stage
 from .sources import load_code_system
 from .system import CodeSystem
 

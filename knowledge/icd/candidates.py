@@ -75,7 +75,9 @@ class GramIndex:
         limit = max(50, int(_MAX_SHARE * vectors.shape[0]))
         rare = df[vectors.indices] <= limit
         kept = np.concatenate([[0], np.cumsum(rare)])[vectors.indptr]
-        frequent_out = sparse.csr_array((vectors.data[rare], vectors.indices[rare], kept), shape=vectors.shape)
+        frequent_out = sparse.csr_array(
+            (vectors.data[rare], vectors.indices[rare], kept), shape=vectors.shape
+        )
         self._search = frequent_out.T.tocsr()
 
     @classmethod

@@ -24,7 +24,8 @@ _CJK_DROP = re.compile(r"[\s,，、。;；:：\-‐-―/／()（）\[\]［］【
 _CJK_NUMERALS = str.maketrans("一二三四五六七八九", "123456789")
 _CJK_NUMBER = re.compile(r"([一二三四五六七八九])(?=型|期|级|級|度|类|類|型)|(?<=第)([一二三四五六七八九])")
 _ROMAN_CJK = re.compile(r"(?<![a-z])(viii|vii|vi|iv|ix|iii|ii|i|v|x)(?![a-z])")
-_ROMAN_VALUE = {r: str(i) for i, r in enumerate("i ii iii iv v vi vii viii ix x".split(), start=1)}
+_ROMANS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
+_ROMAN_VALUE = {roman: str(value) for value, roman in enumerate(_ROMANS, start=1)}
 _SHORTEST_PLURAL = 4
 
 
@@ -68,11 +69,11 @@ def _singular(word: str) -> str:
     for plural, single in _PLURALS:
         if word.endswith(plural) and len(word) > len(plural) + 2:
             return word[: -len(plural)] + single
-    return word[:-1] if word.endswith("s") else word
+    return word.removesuffix("s")
 
 
 def relaxed(tokens: Tokens) -> list[Tokens]:
-    """Ever shorter forms of a name: without its last number, without any, then without inheritance, then without onset and grade.
+    """Ever shorter forms of a name: without its last number, any number, inheritance, onset and grade.
 
     Where a number or a mode of inheritance was dropped, the form with "hereditary" comes first.
     """
@@ -134,7 +135,9 @@ def _words(text: str) -> Tokens:
     for raw in _WORD.findall(_SPLIT_NUMBER.sub(" ", _POSSESSIVE.sub("", text))):
         if raw in classes.stop and not (raw == "a" and previous in classes.numbered):
             continue
-        number = classes.roman.get(raw) or (classes.roman_after.get(raw) if previous in classes.numbered else None)
+        number = classes.roman.get(raw) or (
+            classes.roman_after.get(raw) if previous in classes.numbered else None
+        )
         out.extend((number,) if number else canonical_word(raw))
         previous = raw
     return tuple(out)
@@ -181,6 +184,12 @@ def loose_key(tokens: Tokens) -> str:
     return " ".join(kept) if len(kept) > 1 else ""
 
 
+def cjk_loose(canonical: str) -> str:
+    """A canonical Chinese or Japanese name without characters that only name a kind of thing; or empty."""
+    kept = "".join(sorted(char for char in canonical if char not in word_classes().cjk_light))
+    return kept if len(kept) > 1 else ""
+
+
 @lru_cache(maxsize=4)
 def _cjk_rewrites(language: str) -> tuple[re.Pattern[str], dict[str, str]]:
     table = {r["written"]: r["canonical"] for r in read_table("cjk.csv") if r["language"] == language}
@@ -194,9 +203,19 @@ def _cjk_rewrites(language: str) -> tuple[re.Pattern[str], dict[str, str]]:
     return re.compile("|".join(parts)), table
 
 
+@lru_cache(maxsize=1)
+def _han() -> dict[int, str]:
+    return str.maketrans({row["variant"]: row["simplified"] for row in read_table("han.csv")})
+
+
 def cjk_text(text: str, language: str) -> str:
-    """Canonical string of a Chinese or Japanese name: widths, numerals, synonyms and punctuation."""
+    """Canonical string of a Chinese or Japanese name: widths, numerals, synonyms and punctuation.
+
+    Traditional characters of Chinese become simplified ones.
+    """
     folded = unicodedata.normalize("NFKC", text).casefold()
+    if language != "ja":
+        folded = folded.translate(_han())
     folded = _ROMAN_CJK.sub(lambda m: _ROMAN_VALUE[m[1]], folded)
     folded = _CJK_NUMBER.sub(lambda m: m[0].translate(_CJK_NUMERALS), folded)
     pattern, table = _cjk_rewrites(language if language in ("zh", "ja") else "zh")

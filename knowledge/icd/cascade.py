@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -16,6 +15,7 @@ from .denoise import denoise
 from .disk_cache import cache_key
 from .judge import FEATURES, Judge, PairFeatures, shipped_judge
 from .lookup import find_equal, find_relaxed
+from .match import IcdCandidate, IcdMatch, Neighbour, Stage
 from .opposites import contradicts
 from .scoring import StageScores, stage_scores
 from .system import CodeSystem, RejectedRow, Term, code_key
@@ -26,69 +26,6 @@ _BATCH = 512
 _FOUND = 50
 _ALTERNATIVES_BELOW = 0.999
 _CONTRADICTIONS = FEATURES.index("contradictions")
-
-
-class Stage(StrEnum):
-    """Which step of the cascade gave the code."""
-
-    CODE = "code"
-    EXACT = "exact"
-    ALIAS = "alias"
-    FUZZY = "fuzzy"
-    NEIGHBOUR = "neighbour"
-    UNMAPPED = "unmapped"
-
-
-@dataclass(frozen=True, slots=True)
-class IcdCandidate:
-    """A code that was considered; ``score`` falls from the match's own by how much less likely it is."""
-
-    code: str
-    title: str
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """The standard diagnosis of a similar record.
-
-    Attributes:
-        name: of the diagnosis.
-        code: that the record carries, if any.
-        score: similarity of the record, 0..1.
-    """
-
-    name: str
-    code: str | None = None
-    score: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class IcdMatch:
-    """How a text was coded.
-
-    Attributes:
-        text: as given.
-        stage: the step that gave the code.
-        code: None where unmapped.
-        title: of the code.
-        score: estimated probability that the code's category is right, 0..1; of the best rejected candidate
-            where unmapped.
-        margin: lead over the best candidate of another category.
-        candidates: best first, at most ``top_k``; present for unmapped texts too.
-        qualifiers: what clutter said: suspected, history, left, right, bilateral.
-        leaf: the "unspecified" leaf below a code that is not itself a leaf, else the code.
-    """
-
-    text: str
-    stage: Stage
-    code: str | None
-    title: str | None
-    score: float
-    margin: float
-    candidates: tuple[IcdCandidate, ...] = ()
-    qualifiers: tuple[str, ...] = ()
-    leaf: str | None = None
 
 
 @dataclass
@@ -179,7 +116,9 @@ class IcdCascade:
         matches: list[IcdMatch] = []
         for start in range(0, len(texts), _BATCH):
             drafts = [self._draft(text) for text in texts[start : start + _BATCH]]
-            open_ones = [d for d in drafts if d.stage is Stage.UNMAPPED or (top_k > 1 and d.stage is not Stage.CODE)]
+            open_ones = [
+                d for d in drafts if d.stage is Stage.UNMAPPED or (top_k > 1 and d.stage is not Stage.CODE)
+            ]
             self._compare(open_ones)
             for at, draft in enumerate(drafts):
                 near = neighbours[start + at] if neighbours else ()
@@ -259,9 +198,7 @@ class IcdCascade:
         for row, p in found.items():
             gathered[categories[row]] += p
         whole = max(sum(gathered.values()), 1e-9)
-        weighed = {
-            row: p * gathered[categories[row]] ** self._scores.agreement for row, p in found.items()
-        }
+        weighed = {row: p * gathered[categories[row]] ** self._scores.agreement for row, p in found.items()}
         ranked = sorted(found, key=lambda row: (-weighed[row], row))
         leader = ranked[0]
         sums = min(1.0, gathered[categories[leader]])

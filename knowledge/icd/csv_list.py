@@ -7,6 +7,7 @@ import hashlib
 import io
 import re
 import tomllib
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -99,9 +100,7 @@ def _columns(first: list[str]) -> tuple[int, int, list[int]] | None:
     if code is None or title is None:
         looks_like_data = bool(first) and _CODE.match(first[0].strip()) and _HAS_DIGIT.search(first[0])
         return None if looks_like_data else (0, 1, list(range(2, len(first))))
-    aliases = [
-        i for i, cell in enumerate(folded) if i not in (code, title) and cell.startswith(form.alias)
-    ]
+    aliases = [i for i, cell in enumerate(folded) if i not in (code, title) and cell.startswith(form.alias)]
     return code, title, aliases
 
 
@@ -129,52 +128,67 @@ def read_csv_list(path: Path) -> CodeSystem:
     except OSError as error:
         msg = f"{path}: cannot be read ({error.strerror}); give an existing CSV"
         raise InputError(msg) from error
-    text = decode_list(raw, path).replace("\0", "")
+    reader = _ListReader()
+    for line, cells in _rows(decode_list(raw, path).replace("\0", ""), reader.rejected):
+        reader.take(line, cells)
+    if not reader.codes:
+        msg = f"{path}: no usable row; a code list has rows code,title[,alias...]"
+        raise InputError(msg)
+    version = hashlib.sha256(raw).hexdigest()[:16]
+    parents = parents_by_prefix(reader.codes)
+    language = language_of(reader.titles)
+    return CodeSystem(
+        path.stem, version, language, reader.codes, reader.titles, parents, reader.terms, {}, reader.rejected
+    )
+
+
+def _rows(text: str, rejected: list[RejectedRow]) -> Iterator[tuple[int, list[str]]]:
+    """Line number and cells of each row that is CSV and not blank."""
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
-    codes: list[str] = []
-    titles: list[str] = []
-    terms: list[Term] = []
-    rejected: list[RejectedRow] = []
-    row_by_key: dict[str, int] = {}
-    columns: tuple[int, int, list[int]] | None = None
-    first = True
     while True:
         try:
             cells = next(lines)
         except StopIteration:
-            break
+            return
         except csv.Error as error:
             rejected.append(RejectedRow(lines.line_num, f"not CSV: {error}"))
             continue
-        if not any(cell.strip() for cell in cells):
-            continue
-        if first:
-            first, columns = False, _columns(cells)
-            if columns is not None:
-                continue
-        at_code, at_title, at_alias = columns or (0, 1, list(range(2, len(cells))))
-        reason = _fault(cells, at_code, at_title)
-        if reason:
-            rejected.append(RejectedRow(lines.line_num, reason))
-            continue
+        if any(cell.strip() for cell in cells):
+            yield lines.line_num, cells
+
+
+class _ListReader:
+    """Takes rows of a code list in; the first one may be headings."""
+
+    def __init__(self) -> None:
+        self.codes: list[str] = []
+        self.titles: list[str] = []
+        self.terms: list[Term] = []
+        self.rejected: list[RejectedRow] = []
+        self._row_by_key: dict[str, int] = {}
+        self._columns: tuple[int, int, list[int]] | None = None
+        self._first = True
+
+    def take(self, line: int, cells: list[str]) -> None:
+        """Take one row in, or reject it."""
+        if self._first:
+            self._first, self._columns = False, _columns(cells)
+            if self._columns is not None:
+                return
+        at_code, at_title, at_alias = self._columns or (0, 1, list(range(2, len(cells))))
+        if reason := _fault(cells, at_code, at_title):
+            self.rejected.append(RejectedRow(line, reason))
+            return
         code, title = cells[at_code].strip(), " ".join(cells[at_title].split())
-        row = row_by_key.setdefault(code_key(code), len(codes))
-        if row == len(codes):
-            codes.append(code)
-            titles.append(title)
-        elif title != titles[row]:
-            terms.append(Term(title, row, TermKind.INCLUSION))
+        row = self._row_by_key.setdefault(code_key(code), len(self.codes))
+        if row == len(self.codes):
+            self.codes.append(code)
+            self.titles.append(title)
+        elif title != self.titles[row]:
+            self.terms.append(Term(title, row, TermKind.INCLUSION))
         for column in at_alias:
-            if column < len(cells):
-                names = (name.strip() for name in _INNER.split(cells[column][:_MAX_CELL]))
-                terms.extend(Term(name, row, TermKind.ALIAS) for name in names if name)
-    if not codes:
-        msg = f"{path}: no usable row; a code list has rows code,title[,alias...]"
-        raise InputError(msg)
-    version = hashlib.sha256(raw).hexdigest()[:16]
-    return CodeSystem(
-        path.stem, version, language_of(titles), codes, titles, parents_by_prefix(codes), terms, {}, rejected
-    )
+            names = _INNER.split(cells[column][:_MAX_CELL]) if column < len(cells) else []
+            self.terms.extend(Term(name.strip(), row, TermKind.ALIAS) for name in names if name.strip())
 
 
 def _fault(cells: list[str], at_code: int, at_title: int) -> str | None:

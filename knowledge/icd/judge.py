@@ -32,7 +32,13 @@ FEATURES: tuple[str, ...] = (
     "vote_category", "vote_code", "more_words", "same_strict", "same_loose", "unknown_share",
     "query_words", "last_word",
 )  # fmt: skip
-_CHAPTERS = {"is_perinatal": "OP", "is_injury": "ST", "is_external": "VWXY", "is_contact": "Z", "is_sign": "R"}
+_CHAPTERS = {
+    "is_perinatal": "OP",
+    "is_injury": "ST",
+    "is_external": "VWXY",
+    "is_contact": "Z",
+    "is_sign": "R",
+}
 _VOTE_POWER = 6
 
 
@@ -90,7 +96,8 @@ class Judge:
             return np.zeros(0, np.float32)
         z = (features - self.mean) / self.scale
         logit = np.tanh(z @ self.hidden + self.hidden_bias) @ self.out + self.out_bias
-        return (1 / (1 + np.exp(-logit))).astype(np.float32)
+        probability: Floats = (1 / (1 + np.exp(-logit))).astype(np.float32)
+        return probability
 
 
 @lru_cache(maxsize=1)
@@ -170,7 +177,9 @@ class PairFeatures:
         column["query_words"][:] = np.minimum(sizes[query], 8) / 8
         last = [name.units[-1] if name.units and not w.cjk else "" for name in names]
         units = w.units
-        column["last_word"][:] = [last[q] in units[t] for q, t in zip(query.tolist(), term.tolist(), strict=True)]
+        column["last_word"][:] = [
+            last[q] in units[t] for q, t in zip(query.tolist(), term.tolist(), strict=True)
+        ]
 
     def _sides(self, names: Sequence[Name], query: npt.NDArray[np.int32], term: npt.NDArray[np.int32],
                column: dict[str, Floats]) -> None:  # fmt: skip

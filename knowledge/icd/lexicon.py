@@ -52,6 +52,7 @@ class WordClasses(BaseModel):
     stop: frozenset[str]
     vague: frozenset[str]
     light: frozenset[str]
+    cjk_light: str
     numbered: frozenset[str]
     relax: tuple[frozenset[str], ...]
     roman: dict[str, str]
@@ -87,7 +88,7 @@ class Qualifier(BaseModel):
 
 
 class Denoising(BaseModel):
-    """Patterns of clutter around a diagnosis (``denoise.toml``), applied in this order until nothing changes."""
+    """Patterns of clutter around a diagnosis (``denoise.toml``), applied until nothing changes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -59,7 +59,7 @@ def find_equal(name: Name, wordings: Wordings) -> Found | None:
     words before words without the kind of name.
     """
     tables = ((wordings.literal, name.literal), (wordings.strict, name.strict), (wordings.loose, name.loose))
-    levels = [(at, table.get(key, ()) if key else ()) for at, (table, key) in enumerate(tables)]
+    levels = [(at, table.get(key, []) if key else []) for at, (table, key) in enumerate(tables)]
     for wanted in _SOURCES:
         for closeness, entries in levels:
             if entries:
@@ -80,7 +80,7 @@ def find_relaxed(name: Name, wordings: Wordings) -> Found | None:
         return None
     for step, tokens in enumerate(relaxed(name.units)):
         key = strict_key(tokens)
-        entries = wordings.strict.get(key) or wordings.loose.get(loose_key(tokens) or "-", ())
+        entries = wordings.strict.get(key) or wordings.loose.get(loose_key(tokens) or "-", [])
         if not entries:
             continue
         found = _best(name, wordings, entries, 3 + min(step // 3, 2))
@@ -92,7 +92,11 @@ def find_relaxed(name: Name, wordings: Wordings) -> Found | None:
 def _best(name: Name, wordings: Wordings, entries: Sequence[int], closeness: int) -> Found:
     def order(entry: int) -> tuple[bool, int, bool]:
         kind = TermKind(int(wordings.kinds[entry]))
-        return bool(wordings.other[entry]) != name.other, _AUTHORITY[kind], name.vague and not wordings.vague[entry]
+        return (
+            bool(wordings.other[entry]) != name.other,
+            _AUTHORITY[kind],
+            name.vague and not wordings.vague[entry],
+        )
 
     ranked = sorted(entries, key=lambda entry: (*order(entry), entry))
     first = order(ranked[0])

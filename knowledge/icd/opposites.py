@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence, Set as AbstractSet
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
 import numpy as np
@@ -61,9 +62,7 @@ def cjk_poles(text: str, language: str) -> set[Pole]:
 def contradicts(one: AbstractSet[Pole], other: AbstractSet[Pole]) -> bool:
     """Whether two names take opposite sides of an opposition without sharing one."""
     axes = {axis for axis, _ in one} & {axis for axis, _ in other}
-    return any(
-        not ({s for a, s in one if a == axis} & {s for a, s in other if a == axis}) for axis in axes
-    )
+    return any(not ({s for a, s in one if a == axis} & {s for a, s in other if a == axis}) for axis in axes)
 
 
 class PoleTable:
@@ -83,7 +82,7 @@ class PoleTable:
         self.axes, self.poles = self.encode(rows)
 
     def encode(self, rows: Sequence[AbstractSet[Pole]]) -> tuple[sparse.csr_array, sparse.csr_array]:
-        """Matrices of names by axis (0 or 1) and by side (0 or 1); sides that no wording takes are left out."""
+        """0/1 matrices of names by axis and by side; sides that no wording takes are left out."""
         axes = [sorted({self._axis[axis] for axis, _ in row if axis in self._axis}) for row in rows]
         poles = [sorted(self._pole[pole] for pole in row if pole in self._pole) for row in rows]
         return one_hot(axes, len(self._axis)), one_hot(poles, len(self._pole))

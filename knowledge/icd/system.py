@@ -133,7 +133,9 @@ class CodeSystem:
         Follows the children whose title says "unspecified", and an only child.
         """
         while below := self.children[row]:
-            vague = [at for at in below if _UNSPECIFIED.search(self.titles[at]) or _PLAIN.search(self.titles[at])]
+            vague = [
+                at for at in below if _UNSPECIFIED.search(self.titles[at]) or _PLAIN.search(self.titles[at])
+            ]
             if not vague and len(below) > 1:
                 return row
             row = max(vague or below, key=self._vagueness)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from .candidates import GramIndex
-from .canonical import Tokens, cjk_text, english_tokens, fold, is_cjk, loose_key, strict_key
+from .canonical import Tokens, cjk_loose, cjk_text, english_tokens, fold, is_cjk, loose_key, strict_key
 from .disk_cache import load_arrays, pack_texts, store_arrays, unpack_texts
 from .opposites import Pole, PoleTable, cjk_poles, english_poles, one_hot
 from .system import CodeSystem, Term, TermKind
@@ -62,7 +62,7 @@ class Name:
             numbers = frozenset(_NUMBER.findall(canonical))
             poles = frozenset(cjk_poles(canonical, language))
             units = (canonical,) if canonical else ()
-            return cls(literal, units, canonical, "", poles, numbers, vague, other)
+            return cls(literal, units, canonical, cjk_loose(canonical), poles, numbers, vague, other)
         tokens = english_tokens(text)
         numbers = frozenset(token for token in tokens if token[0].isdigit())
         poles = frozenset(english_poles(tokens))
