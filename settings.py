@@ -68,7 +68,7 @@ class EmbedderSettings(_Section):
     kind: Literal["use", "bge-m3"] = "use"
     path: Path | None = None
     batch_size: int = Field(default=64, ge=1, le=4096)
-    threads: int = Field(default=2, ge=1, le=256)
+    threads: int = Field(default=1, ge=1, le=256)
     whitening: float = Field(default=0.5, ge=0, le=1)
     sparse: bool = False
     reranker_path: Path | None = None

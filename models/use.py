@@ -50,7 +50,7 @@ class UseEmbedder(TextEmbedder):
     """
 
     model_name: str = "use-multilingual-3"
-    threads: int = Field(default=2, ge=1)
+    threads: int = Field(default=1, ge=1)
 
     @property
     def identity(self) -> str:
