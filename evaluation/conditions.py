@@ -17,7 +17,8 @@ from ..indexes.cases import CaseIndex, ChannelScores, EncodedQuery
 from ..knowledge.calibration import ConfidenceCalibration
 from ..knowledge.labels import LabelMode
 from ..knowledge.learned import LabelScorer, Patient
-from ..knowledge.learning import Asked, LearnedModels, Lessons
+from ..knowledge.learned_models import LearnedModels
+from ..knowledge.lessons import Asked, Lessons
 from ..knowledge.ranking import (
     FEATURES,
     LabelBelief,
@@ -276,7 +277,10 @@ def _ranked(
             )
             value = ranking.confidence.value if calibrated else ranking.raw.raw
             return Prediction(
-                tuple((one.name, one.code) for one in ranking.diagnoses), ranking.signs, value, ranking.raw.raw
+                tuple((one.name, one.code) for one in ranking.diagnoses),
+                ranking.signs,
+                value,
+                ranking.raw.raw,
             )
 
         return answer

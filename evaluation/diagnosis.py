@@ -16,8 +16,8 @@ from ..errors import InputError
 from ..indexes.cases import CaseIndex
 from ..knowledge.calibration import ConfidenceCalibration
 from ..knowledge.labels import LabelMode, LabelSpace
-from ..knowledge.learned import EXACT_LIMIT, LabelScorer, Patient
-from ..knowledge.learning import MOST_ASKED, Lessons, headed
+from ..knowledge.learned import LabelScorer, Patient
+from ..knowledge.lessons import MOST_ASKED, Lessons, headed
 from ..knowledge.ranking import FEATURES
 from ..knowledge.weights import ViewWeights
 from ..models.base import TextEmbedder
@@ -100,11 +100,17 @@ def evaluate_diagnosis(
         cache = EmbeddingCache(settings.cache or Path(scratch) / "embeddings")
         known = _read(records, settings)
         asking = known if queries is None else _read(queries, settings)
-        space, cases_a, cases_b, twins = _prepare(known, None if queries is None else asking, label, drop_twins)
+        space, cases_a, cases_b, twins = _prepare(
+            known, None if queries is None else asking, label, drop_twins
+        )
         _embed([*cases_a, *([] if queries is None else cases_b)], embedder, cache)
-        run = _Run(cases_a, cases_b, space, names, llm_names, seed, settings, embedder, cache, Path(scratch), out)
+        run = _Run(
+            cases_a, cases_b, space, names, llm_names, seed, settings, embedder, cache, Path(scratch), out
+        )
         scored = run.all_rounds(folds, tick)
-    result = report_of(scored, labels=len({c.label for c in cases_a}), twins=twins, seed=seed, settings=settings)
+    result = report_of(
+        scored, labels=len({c.label for c in cases_a}), twins=twins, seed=seed, settings=settings
+    )
     if out is not None:
         write_report(result, scored, Path(out))
     return result
@@ -141,7 +147,9 @@ def _read(source: str | Path | Sequence[OutpatientRecord], settings: Settings) -
         found = list(source)
     labelled = [record for record in found if record.diagnoses and views_of(record)]
     if not labelled:
-        raise InputError(f"{source if isinstance(source, str | Path) else 'records'}: no record with a diagnosis")
+        raise InputError(
+            f"{source if isinstance(source, str | Path) else 'records'}: no record with a diagnosis"
+        )
     return labelled
 
 
@@ -236,7 +244,10 @@ class _Run:
         tick: Callable[[int], None] | None,
     ) -> None:
         index = CaseIndex.build(
-            (case.record for case in known), self.scratch / f"round-{number}", embedder=self.embedder, cache=self.cache
+            (case.record for case in known),
+            self.scratch / f"round-{number}",
+            embedder=self.embedder,
+            cache=self.cache,
         )
         fold = self._fold(index, most_asked=len(known) if left_out else MOST_ASKED)
         counts = np.bincount([case.label for case in known], minlength=len(self.space))
@@ -269,7 +280,10 @@ class _Run:
             "most_asked": most_asked,
         }
         lessons = Lessons(index, mode=self.space.mode, **options)
-        baseline: tuple[LabelScorer | None, Floats] = (None, np.zeros((0, len(lessons.table.space)), np.float32))
+        baseline: tuple[LabelScorer | None, Floats] = (
+            None,
+            np.zeros((0, len(lessons.table.space)), np.float32),
+        )
         if lessons.asked:
             rows = np.array([one.row for one in lessons.asked])
             baseline = LabelScorer.fit(lessons.table, options=TEXT_ONLY, sample=rows, seed=self.seed)
@@ -398,5 +412,3 @@ def _without(scores: Floats, label: int) -> Floats:
 def fold_rows(fold: Fold, label: int) -> npt.NDArray[np.int64]:
     """Up to three rows of a label in a fold's index."""
     return np.flatnonzero(fold.lessons.table.labels == label)[:3].astype(np.int64)
-
-

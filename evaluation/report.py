@@ -91,7 +91,12 @@ def tables_of(result: Mapping[str, Any]) -> str:
     lines += ["", "p: exact McNemar against ours.", ""]
     for scale, lanes in result["routes"].items():
         total = max(1, sum(lane["n"] for lane in lanes.values()))
-        lines += [f"## Lanes by {scale} confidence", "", "| lane | share | n | top-1 | top-3 |", "|---|---|---|---|---|"]
+        lines += [
+            f"## Lanes by {scale} confidence",
+            "",
+            "| lane | share | n | top-1 | top-3 |",
+            "|---|---|---|---|---|",
+        ]
         lines += [
             f"| {lane} | {row['n'] / total:.1%} | {row['n']} | {row['top1']:.3f} | {row['top3']:.3f} |"
             for lane, row in lanes.items()
@@ -135,7 +140,10 @@ def _reliability(axes: Axes, scored: Scored, name: str) -> None:
     bins = equal_mass_bins(confidence)
     axes.plot([0, 1], [0, 1], color="0.8", linewidth=1)
     axes.plot(
-        [confidence[part].mean() for part in bins], [right[part].mean() for part in bins], marker="o", label=name
+        [confidence[part].mean() for part in bins],
+        [right[part].mean() for part in bins],
+        marker="o",
+        label=name,
     )
     axes.set_xlabel("confidence")
     axes.set_ylabel("leader right")
@@ -160,7 +168,12 @@ def _departments(axes: Axes, result: Mapping[str, Any]) -> None:
         table = result["conditions"][name]["by_department"]
         heights = [table[department]["top3"] for department in departments]
         axes.bar(places + (i - len(names) / 2) * 0.2, heights, 0.2, label=name)
-    axes.set_xticks(places, [d if d.isascii() else f"#{i + 1}" for i, d in enumerate(departments)], rotation=60, ha="right")
+    axes.set_xticks(
+        places,
+        [d if d.isascii() else f"#{i + 1}" for i, d in enumerate(departments)],
+        rotation=60,
+        ha="right",
+    )
     axes.set_ylabel("top-3 (answerable)")
     if names:
         axes.legend()

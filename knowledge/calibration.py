@@ -1,4 +1,4 @@
-"""Turning signs of a good answer into the chance that it is right. Source: ours; the raw parts are MAP-RAG's."""
+"""Turning signs of a good answer into the chance that it is right. Ours; the raw parts are MAP-RAG's."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ class RawConfidence:
     margin: float
 
 
-def raw_confidence(scores: Sequence[float] | Floats, labels: Sequence[Any] | npt.NDArray[Any]) -> RawConfidence:
+def raw_confidence(
+    scores: Sequence[float] | Floats, labels: Sequence[Any] | npt.NDArray[Any]
+) -> RawConfidence:
     """MAP-RAG's confidence of ranked records; the formula is ours, since the paper prints none.
 
     Args:
@@ -87,9 +89,7 @@ class ConfidenceCalibration:
     base_rate: float = 0.0
 
     @classmethod
-    def fit(
-        cls, features: Sequence[str], values: Floats, right: Bools, *, isotonic: bool = False
-    ) -> Self:
+    def fit(cls, features: Sequence[str], values: Floats, right: Bools, *, isotonic: bool = False) -> Self:
         """Fit on examples whose answers did not know their own label.
 
         Args:

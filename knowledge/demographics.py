@@ -46,7 +46,7 @@ class DemographicPatterns(RuleFile):
 def _patterns() -> tuple[int, list[tuple[re.Pattern[str], float]], list[tuple[re.Pattern[str], str]]]:
     rules = load_rules(_FILE, DemographicPatterns)
     ages = [(re.compile(rule.pattern), rule.years) for rule in rules.age]
-    sexes = [(re.compile(rule.pattern), rule.sex) for rule in rules.sex]
+    sexes = [(re.compile(rule.pattern), str(rule.sex)) for rule in rules.sex]
     return rules.within, ages, sexes
 
 

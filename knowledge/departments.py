@@ -40,7 +40,11 @@ def known_departments() -> frozenset[str]:
 def _fold(name: str) -> str:
     plain = unicodedata.normalize("NFKC", name).casefold().replace("&", " and ").replace("_", " ")
     kept = "".join(c if c.isalnum() else " " for c in plain)
-    words = [word for word in kept.split() if word not in {"department", "dept", "of", "clinic", "the", "outpatient"}]
+    words = [
+        word
+        for word in kept.split()
+        if word not in {"department", "dept", "of", "clinic", "the", "outpatient"}
+    ]
     return " ".join(words).removesuffix("门诊").removesuffix("外来")
 
 

@@ -1,13 +1,12 @@
 """A supervised scorer of diagnoses, learned from the index's own records. Source: ours.
 
-MAP-RAG has no such part. Where labels repeat, a ridge regression of labels on the same features that retrieval
-compares is worth as much as retrieval itself, so it serves as the learned part of the clinical prior.
+MAP-RAG has no such part. Where labels repeat, a ridge regression of labels on the same features that
+retrieval compares is worth as much as retrieval itself, so it serves as the learned part of the prior.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,18 +18,17 @@ import scipy.sparse as sp
 
 from ..errors import IndexStoreError
 from ..records.schema import VIEWS
-from .demographics import demographics_of, normalise_sex
-from .departments import normalise_department
+from .case_table import SEX_NUMBERS, CaseTable, Patient
 from .features import WHOLE, CaseFeatures, CharSpace, Floats, Ints, WordSpace, unit_rows
-from .labels import LabelMode, LabelSpace
 from .linear import SAMPLE, LinearRidge
 from .ridge import DualRidge, Likeness, RidgeOptions, label_likeness
-from .source import CaseSource, Encoded
+from .source import Encoded
+
+__all__ = ["EXACT_LIMIT", "CaseTable", "LabelScorer", "Patient", "WordShare"]
 
 EXACT_LIMIT = 3_000
 """Up to so many labelled records, the kernel is solved exactly."""
 _BATCH = 4096
-_SEXES = {"F": 1, "M": 2}
 
 
 @dataclass(frozen=True)
@@ -39,77 +37,6 @@ class WordShare:
 
     word: str
     share: float
-
-
-@dataclass(frozen=True)
-class Patient:
-    """Who a case is about, as far as its fields or its text say.
-
-    Attributes:
-        department: canonical name, or None.
-        age: years, NaN where unknown.
-        sex: ``"F"``, ``"M"`` or None.
-    """
-
-    department: str | None
-    age: float
-    sex: str | None
-
-    @classmethod
-    def of(cls, text: str, department: str | None, age: float | None, sex: str | None) -> Self:
-        """From the fields, and from the text for what they leave open."""
-        years, who = demographics_of(text, age, sex)
-        return cls(normalise_department(department), years, who)
-
-
-class CaseTable:
-    """A case index as the scorer reads it: labels grouped by :class:`LabelSpace`, patients filled in from texts.
-
-    Args:
-        index: an open case index.
-        mode: label equality.
-        read_texts: fill in age and sex from the texts where the fields leave them open.
-    """
-
-    def __init__(
-        self, index: CaseSource, mode: LabelMode | str = LabelMode.AUTO, *, read_texts: bool = True
-    ) -> None:
-        self.index = index
-        written = list(zip(index.label_names, index.label_codes, strict=True))
-        used = np.unique(index.labels[index.labels >= 0])
-        self.space = LabelSpace.of((written[i] for i in used.tolist()), mode)
-        self.label_of_written = self.space.numbers(written) if written else np.zeros(0, np.int32)
-        self.labels = np.full(len(index), -1, np.int32)
-        known = index.labels >= 0
-        self.labels[known] = self.label_of_written[np.asarray(index.labels)[known]]
-        canonical = [normalise_department(name) for name in index.department_names]
-        self.department_names = sorted({name for name in canonical if name})
-        number = {name: i for i, name in enumerate(self.department_names)}
-        of_written = np.array([number[name] if name else -1 for name in canonical] + [-1], np.int32)
-        self.departments = of_written[np.asarray(index.departments)]
-        sexes = np.array([_SEXES.get(normalise_sex(name) or "", 0) for name in index.sex_names] + [0], np.int32)
-        self.sexes = sexes[np.asarray(index.sexes)]
-        self.ages = np.array(index.ages, np.float32)
-        if read_texts:
-            self._read_patients()
-
-    def _read_patients(self) -> None:
-        index = self.index
-        for row in np.flatnonzero(np.isnan(self.ages) | (self.sexes == 0)).tolist():
-            years, sex = demographics_of(index.payload(row).text)
-            if math.isnan(self.ages[row]):
-                self.ages[row] = years
-            if not self.sexes[row]:
-                self.sexes[row] = _SEXES.get(sex or "", 0)
-
-    def codes(self) -> list[str | None]:
-        """For each label the commonest code that the records give it."""
-        votes: list[dict[str, int]] = [{} for _ in self.space.keys]
-        counts = np.bincount(np.asarray(self.index.labels)[self.index.labels >= 0], minlength=len(self.label_of_written))
-        for label, code, count in zip(self.label_of_written, self.index.label_codes, counts, strict=True):
-            if code and label >= 0 and count:
-                votes[label][code] = votes[label].get(code, 0) + int(count)
-        return [min(vote, key=lambda code: (-vote[code], code)) if vote else None for vote in votes]
 
 
 class LabelScorer:
@@ -162,7 +89,7 @@ class LabelScorer:
             seed: of what is drawn.
 
         Returns:
-            The scorer, and ``[len(sample), labels]`` what the sampled records would score had each been left out.
+            The scorer, and ``[len(sample), labels]`` what the sampled records would score, each left out.
         """
         rows = np.flatnonzero(table.labels >= 0)
         sample = rows if sample is None else np.asarray(sample)
@@ -227,7 +154,12 @@ class LabelScorer:
             blank = sp.csr_matrix((len(some), whole.shape[1]), dtype=np.float32)
             by_view = tuple(unit_rows(whole[some]) if v == WHOLE else blank for v in range(len(VIEWS)))
             return CaseFeatures(
-                by_view, nothing[: len(some)], dense, table.departments[some], table.ages[some], table.sexes[some]
+                by_view,
+                nothing[: len(some)],
+                dense,
+                table.departments[some],
+                table.ages[some],
+                table.sexes[some],
             )
 
         def batches() -> Iterator[tuple[CaseFeatures, Ints]]:
@@ -240,11 +172,11 @@ class LabelScorer:
         ridge = LinearRidge.fit(
             unit_rows(whole[drawn]),
             batches,
-            len(table.space),
-            len(table.department_names),
-            alike,
-            options,
-            seed,
+            labels=len(table.space),
+            departments=len(table.department_names),
+            likeness=alike,
+            options=options,
+            seed=seed,
         )
         chars = CharSpace(np.zeros(0, np.int32), np.zeros(0, np.float32))
         scorer = cls(table.space.keys, table.department_names, words, chars, ridge)
@@ -274,14 +206,16 @@ class LabelScorer:
             dense,
             np.array([self._department.get(patient.department or "", -1)], np.int32),
             np.array([patient.age], np.float32),
-            np.array([_SEXES.get(patient.sex or "", 0)], np.int32),
+            np.array([SEX_NUMBERS.get(patient.sex or "", 0)], np.int32),
         )
 
     def score(self, case: CaseFeatures) -> Floats:
-        """``[labels]`` score of one case; about 1 for a label that the case surely has, about 0 for others."""
+        """``[labels]`` score of one case: about 1 for a label it surely has, about 0 for others."""
         return np.asarray(self.ridge.scores(case)[0])
 
-    def explain(self, case: CaseFeatures, label: int, vocabulary: Mapping[str, int], top: int = 8) -> list[WordShare]:
+    def explain(
+        self, case: CaseFeatures, label: int, vocabulary: Mapping[str, int], top: int = 8
+    ) -> list[WordShare]:
         """The case's words that add most to a label's score, best first.
 
         Args:

@@ -1,4 +1,4 @@
-"""Ridge regression of labels for corpora too large for a kernel: in a few hundred word dimensions. Source: ours."""
+"""Ridge regression of labels in a few hundred dimensions, for corpora too large for a kernel. Ours."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def word_directions(words: sp.csr_matrix, dimensions: int, seed: int) -> Floats:
     """``[vocabulary, dimensions]`` leading right singular vectors of unit word rows, by random projection."""
     width = min(dimensions, *words.shape)
     rng = np.random.default_rng(seed)
-    basis = words @ rng.standard_normal((words.shape[1], min(width + 16, min(words.shape)))).astype(np.float32)
+    basis = words @ rng.standard_normal((words.shape[1], min(width + 16, *words.shape))).astype(np.float32)
     for _ in range(_POWER_ROUNDS):
         basis, _ = np.linalg.qr(basis)
         basis, _ = np.linalg.qr(words.T @ basis)
@@ -47,7 +47,7 @@ class LinearRidge:
         directions: ``[vocabulary, k]``.
         departments: how many there are.
         weights: ``[features, labels]`` float32.
-        inverse: ``[features, features]`` of the penalised covariance, for leaving a case out; None once loaded.
+        inverse: ``[features, features]`` of the penalised covariance, to leave cases out; None once loaded.
     """
 
     options: RidgeOptions
@@ -61,6 +61,7 @@ class LinearRidge:
         cls,
         sample: sp.csr_matrix,
         batches: Batches,
+        *,
         labels: int,
         departments: int,
         likeness: sp.csr_matrix,
@@ -78,7 +79,9 @@ class LinearRidge:
             options: of the likeness.
             seed: of the random projection.
         """
-        model = cls(options, word_directions(sample, DIMENSIONS, seed), departments, np.zeros((0, 0), np.float32))
+        model = cls(
+            options, word_directions(sample, DIMENSIONS, seed), departments, np.zeros((0, 0), np.float32)
+        )
         size = model.width(next(iter(batches()))[0])
         covariance = np.zeros((size, size), np.float32)
         towards = np.zeros((size, labels), np.float32)
@@ -100,7 +103,7 @@ class LinearRidge:
 
     def width(self, cases: CaseFeatures) -> int:
         """Number of features."""
-        return self.rows(cases.take(np.zeros(1, np.int64))).shape[1]
+        return int(self.rows(cases.take(np.zeros(1, np.int64))).shape[1])
 
     def rows(self, cases: CaseFeatures) -> Floats:
         """``[n, features]``."""

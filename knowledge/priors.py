@@ -58,7 +58,7 @@ class DiagnosisPrior:
         return np.asarray((totals + SMOOTHING) / (totals.sum() + SMOOTHING * len(totals)))
 
     def given(self, department: int, without: int = -1) -> Floats:
-        """``[labels]`` P(diagnosis | department), Laplace-smoothed; overall for an unknown department (-1)."""
+        """``[labels]`` P(diagnosis | department), Laplace-smoothed; overall for no department."""
         if not 0 <= department < len(self.counts):
             return self.overall(without)
         counts = self.counts[department].copy()
@@ -67,7 +67,7 @@ class DiagnosisPrior:
         return np.asarray((counts + SMOOTHING) / (counts.sum() + SMOOTHING * len(counts)))
 
     def soft(self, department: int, without: int = -1) -> Floats:
-        """``[labels]`` P(diagnosis | department) pulled toward P(diagnosis), for departments with few records."""
+        """``[labels]`` P(diagnosis | department), pulled toward P(diagnosis) where records are few."""
         base = self.overall(without)
         if not 0 <= department < len(self.counts):
             return base
@@ -77,7 +77,7 @@ class DiagnosisPrior:
         return np.asarray((counts + DEPARTMENT_COUNT * base) / (counts.sum() + DEPARTMENT_COUNT))
 
     def scaled(self, department: int, without: int = -1) -> Floats:
-        """``[labels]`` in 0..1: the log of :meth:`given`, 1 for the most frequent diagnosis, 0 for an unseen one."""
+        """``[labels]`` log of :meth:`given` in 0..1: 1 for the most frequent diagnosis, 0 for none seen."""
         logs = np.log(self.given(department, without))
         low = np.log(SMOOTHING / (self._size(department) + SMOOTHING * len(self.totals)))
         span = logs.max() - low

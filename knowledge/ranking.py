@@ -157,7 +157,7 @@ def vote_shares(scores: Floats, labels: Ints, count: int, mix: RankingMix) -> Do
     if len(scores) > mix.neighbours:
         keep = np.argsort(-scores, kind="stable")[: mix.neighbours]
         scores, labels = scores[keep], labels[keep]
-    votes = np.bincount(labels, scores.astype(np.float64) ** mix.power, minlength=count)
+    votes = np.asarray(np.bincount(labels, scores.astype(np.float64) ** mix.power, count), np.float64)
     total = votes.sum()
     return np.asarray(votes / total) if total > 0 else votes
 
@@ -206,7 +206,9 @@ def rank_labels(
         found = np.flatnonzero(votes > 0).astype(np.int32)
         order = np.array(sorted(found.tolist(), key=lambda i: (-votes[i], tie(i))), np.int32)
         return RankedLabels(order, votes[order], votes)
-    logits = mix.learned * belief.scores.astype(np.float64) + mix.vote * votes + mix.department * belief.department
+    logits = (
+        mix.learned * belief.scores.astype(np.float64) + mix.vote * votes + mix.department * belief.department
+    )
     kept = np.argpartition(-logits, limit - 1)[:limit] if count > limit else np.arange(count)
     kept = np.union1d(kept, np.flatnonzero(votes > 0)).astype(np.int32)
     if effects is not None:
@@ -232,7 +234,7 @@ def signs(
     Returns:
         ``[features]`` in the order of :data:`FEATURES`, finite.
     """
-    raw = raw_confidence(scores, labels)
+    raw = raw_confidence(scores.astype(np.float64), labels)
     if not len(ranked.order):
         return np.zeros(len(FEATURES)), raw
     leader = int(ranked.order[0])

@@ -1,4 +1,4 @@
-"""Learning the mix and the calibration from records that are asked as queries, themselves left out. Source: ours."""
+"""Learning mix and calibration from records that are asked as queries, themselves left out. Source: ours."""
 
 from __future__ import annotations
 
@@ -82,7 +82,9 @@ class LeftOut:
     def belief(self, mix: RankingMix, kind: Belief = Belief.LEARNED) -> LabelBelief:
         """With labels that no other record has put out of reach."""
         if kind is not Belief.LEARNED:
-            return frequency_belief(self.frequency) if kind is Belief.FREQUENCY else no_belief(len(self.known))
+            return (
+                frequency_belief(self.frequency) if kind is Belief.FREQUENCY else no_belief(len(self.known))
+            )
         scores = np.where(self.known, self.scores, np.float32(-1.0)).astype(np.float32)
         return learned_belief(scores, self.department, mix)
 
@@ -141,7 +143,9 @@ class _Choices:
             others = np.union1d(best, near[near >= 0])
             chosen.append(np.concatenate([[case.label], others[(others != case.label) & case.known[others]]]))
         width = max(len(pick) for pick in chosen)
-        picks = np.stack([np.pad(pick, (0, width - len(pick)), mode="edge") for pick in chosen]).astype(np.int32)
+        picks = np.stack([np.pad(pick, (0, width - len(pick)), mode="edge") for pick in chosen]).astype(
+            np.int32
+        )
         possible = np.stack([np.arange(width) < len(pick) for pick in chosen])
         rows = np.arange(len(cases))[:, None]
         return cls(
@@ -209,7 +213,12 @@ def fit_calibration(
         scores, _ = rerank(case.fused, case.labels, belief.prior, None, mix)
         seen = case if retrieval else case.alone()
         ranked = rank_labels(
-            scores[: len(seen.fused)], seen.fused, seen.labels, belief, mix, tie=lambda i: i.to_bytes(4, "big")
+            scores[: len(seen.fused)],
+            seen.fused,
+            seen.labels,
+            belief,
+            mix,
+            tie=lambda i: i.to_bytes(4, "big"),
         )
         rows.append(signs(ranked, scores, case.labels, case.channels, belief)[0])
         right.append(bool(len(ranked.order)) and int(ranked.order[0]) == case.label)

@@ -54,7 +54,7 @@ class RidgeOptions:
 
 
 def label_likeness(names: list[str], smoothing: float) -> sp.csr_matrix:
-    """``[labels, labels]``: 1 on the diagonal, a share of ``smoothing`` where two names are alike in writing."""
+    """``[labels, labels]``: 1 on the diagonal, up to ``smoothing`` where two names are written alike."""
     if smoothing <= 0 or len(names) < 2:
         return sp.identity(len(names), np.float32, format="csr")
     grams = CharSpace.of(names, fewest=1, most_share=1.0).matrix(names)
@@ -87,7 +87,9 @@ class Likeness:
                     self.views += 0.6 * (left.dense[:, view] @ right.dense[:, view].T)
         known = (left.departments[:, None] >= 0) & (right.departments[None] >= 0)
         self.department = known & (left.departments[:, None] == right.departments[None])
-        gap = np.log1p(np.nan_to_num(left.ages, nan=-0.9))[:, None] - np.log1p(np.nan_to_num(right.ages, nan=-0.9))
+        gap = np.log1p(np.nan_to_num(left.ages, nan=-0.9))[:, None] - np.log1p(
+            np.nan_to_num(right.ages, nan=-0.9)
+        )
         both = ~np.isnan(left.ages)[:, None] & ~np.isnan(right.ages)[None]
         self.age = np.where(both, np.exp(-((gap / _AGE_WIDTH) ** 2) / 2), 0).astype(np.float32)
         self.sex = (left.sexes[:, None] > 0) & (left.sexes[:, None] == right.sexes[None])
@@ -133,7 +135,11 @@ class DualRidge:
 
     @classmethod
     def fit(
-        cls, cases: CaseFeatures, targets: sp.csr_matrix, options: RidgeOptions, likeness: Likeness | None = None
+        cls,
+        cases: CaseFeatures,
+        targets: sp.csr_matrix,
+        options: RidgeOptions,
+        likeness: Likeness | None = None,
     ) -> tuple[Self, Floats]:
         """Fit; also what each training case would score if it had been left out, ``[n, labels]``.
 
@@ -168,7 +174,9 @@ class DualRidge:
         slope = self.options.power * np.maximum(kernel, 1e-9) ** (1 - 1 / self.options.power) / self.scale
         pull = self.weights[:, label] * slope * parts.patient(self.options)[0]
         row = case.words[WHOLE]
-        return row.indices.astype(np.int32), np.asarray(row.data * (self.cases.words[WHOLE].T @ pull)[row.indices])
+        return row.indices.astype(np.int32), np.asarray(
+            row.data * (self.cases.words[WHOLE].T @ pull)[row.indices]
+        )
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """For a sidecar."""
@@ -179,9 +187,11 @@ class DualRidge:
             "ages": cases.ages,
             "sexes": cases.sexes,
         }
-        matrices = {f"words{view}": matrix for view, matrix in enumerate(cases.words)} | {"chars": cases.chars}
+        matrices = {f"words{view}": matrix for view, matrix in enumerate(cases.words)} | {
+            "chars": cases.chars
+        }
         for name, matrix in matrices.items():
-            if name != f"words{WHOLE}" and name != "chars" and not self.options.views:
+            if name not in {f"words{WHOLE}", "chars"} and not self.options.views:
                 continue
             out |= {f"{name}.data": matrix.data, f"{name}.columns": matrix.indices.astype(np.int32)}
             out |= {f"{name}.rows": matrix.indptr, f"{name}.width": np.array([matrix.shape[1]])}

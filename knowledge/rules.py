@@ -1,4 +1,4 @@
-"""Department rules: what a patient or a measured value says about a diagnosis. Source: MAP-RAG for the idea."""
+"""Department rules: what patient and measured values say of a diagnosis. Source: MAP-RAG for the idea."""
 
 from __future__ import annotations
 
@@ -122,7 +122,9 @@ class FindingRule(_Meant):
         """Whether any value in the text passes the threshold."""
         for match in self._compiled.finditer(folded):
             value = float(match["value"])
-            if (self.above is not None and value > self.above) or (self.below is not None and value < self.below):
+            if (self.above is not None and value > self.above) or (
+                self.below is not None and value < self.below
+            ):
                 return True
         return False
 

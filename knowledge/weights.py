@@ -1,4 +1,4 @@
-"""How much each view and channel counts, by department. Source: MAP-RAG for the idea, ours for the figures."""
+"""How much each view and channel counts, by department. Source: MAP-RAG; the figures are ours."""
 
 from __future__ import annotations
 
@@ -93,7 +93,9 @@ class ViewWeights:
         for name, row in table.departments.items():
             canonical = normalise_department(name)
             if canonical is None or canonical in rows:
-                raise SettingsError(f"{where}: departments.{name}: names no department, or one twice; remove it")
+                raise SettingsError(
+                    f"{where}: departments.{name}: names no department, or one twice; remove it"
+                )
             rows[canonical] = _unit(row.matrix())
         return cls(_unit(table.general.matrix()), rows, source=where.name)
 
@@ -107,16 +109,14 @@ class ViewWeights:
         """The same without departments."""
         return ViewWeights(self.general, {}, self.source, self.data_hash, self.score)
 
-    def row(
-        self, department: str | None, present: npt.NDArray[np.bool_], *, headed: bool = True
-    ) -> Floats:
+    def row(self, department: str | None, present: npt.NDArray[np.bool_], *, headed: bool = True) -> Floats:
         """Weights for one query.
 
         Args:
             department: as the caller names it; one without a row of its own takes the general one.
             present: ``[4]``, the views that the query has; the others get 0.
-            headed: whether the views come from headings or fields; where they were guessed from sentences, the
-                whole keeps at least half of the weight.
+            headed: whether the views come from headings or fields; where they were guessed from sentences,
+                the whole keeps at least half of the weight.
 
         Returns:
             ``[4, 2]`` float32, at least 0, summing to 1; all 0 for a query without any view.
@@ -130,7 +130,7 @@ class ViewWeights:
         if not headed and present[whole]:
             weights = _at_least_half(weights, whole)
         total = weights.sum()
-        return (weights / total if total > 0 else weights).astype(np.float32)
+        return np.asarray(weights / total if total > 0 else weights, np.float32)
 
     def to_json(self) -> dict[str, Any]:
         """For a sidecar."""
@@ -157,18 +157,18 @@ class ViewWeights:
 
 
 def _unit(matrix: Floats) -> Floats:
-    return (matrix / matrix.sum()).astype(np.float32)
+    return np.asarray(matrix / matrix.sum(), np.float32)
 
 
 def _at_least_half(weights: npt.NDArray[np.float64], whole: int) -> npt.NDArray[np.float64]:
-    inside = weights[whole].sum()
-    others = weights.sum() - inside
+    inside = float(weights[whole].sum())
+    others = float(weights.sum()) - inside
     if inside >= others or others <= 0:
         return weights
     if inside <= 0:
-        out = weights * (1 - GLOBAL_SHARE) / others
+        out = np.array(weights * (1 - GLOBAL_SHARE) / others)
         out[whole] = GLOBAL_SHARE / 2
         return out
-    out = weights * (1 - GLOBAL_SHARE) / others
+    out = np.array(weights * (1 - GLOBAL_SHARE) / others)
     out[whole] = weights[whole] * GLOBAL_SHARE / inside
     return out

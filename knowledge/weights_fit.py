@@ -98,7 +98,7 @@ def _held_out(examples: Sequence[WeightExample], start: Floats, strength: float)
 
 @dataclass(frozen=True)
 class _Batch:
-    """Examples as flat arrays: candidates one after the other, ``starts`` saying where each example begins."""
+    """Examples as flat arrays: candidates one after the other; ``starts`` says where each begins."""
 
     scores: npt.NDArray[np.float64]  # [candidates, 8]
     agrees: npt.NDArray[np.float64]
@@ -153,4 +153,4 @@ class _Batch:
 
         found = minimize(loss, base, jac=True, method="L-BFGS-B", options={"maxiter": 60})
         weights = np.exp(found.x - found.x.max())
-        return (weights / weights.sum()).reshape(start.shape).astype(np.float32)
+        return np.asarray((weights / weights.sum()).reshape(start.shape), np.float32)

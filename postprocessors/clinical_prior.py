@@ -1,4 +1,4 @@
-"""Re-rank by clinical prior and department rules: ``s' = (1 - λ) s + λ prior``. Source: MAP-RAG; formula ours."""
+"""Re-rank by clinical prior and department rules: ``s' = (1 - λ) s + λ prior``. MAP-RAG; formula ours."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ class ClinicalPriorReranker(BaseNodePostprocessor):
         super().model_post_init(context)
         index, models = self.ranker.index, self.ranker.models
         written = zip(index.label_names, index.label_codes, models.label_of_written.tolist(), strict=True)
-        self._space = LabelSpace.of(((name, code) for name, code, number in written if number >= 0), models.mode)
+        self._space = LabelSpace.of(
+            ((name, code) for name, code, number in written if number >= 0), models.mode
+        )
 
     @classmethod
     def class_name(cls) -> str:

@@ -6,8 +6,6 @@ import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
 from threading import Lock
 from typing import Any, Self
 
@@ -18,7 +16,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from ..indexes.cases import CaseIndex, CaseReader, ChannelScores, EncodedQuery
 from ..knowledge.calibration import RawConfidence
 from ..knowledge.learned import Patient, WordShare
-from ..knowledge.learning import LearnedModels, label_rows, stored, unlearned
+from ..knowledge.learned_models import LearnedModels, label_rows, stored, unlearned
 from ..knowledge.ranking import (
     LabelBelief,
     RankedLabels,
@@ -33,122 +31,13 @@ from ..knowledge.ranking import (
 from ..knowledge.rules import ActiveRules, DepartmentRules, shipped_rules
 from ..query import ClinicalQuery, Confidence
 from ..records.schema import VIEWS, View
-from .multi_view import case_node, query_views
+from .case_ranking import CaseRanking, Floats, Ints, PreparedCase, Prior, RankedCase, RankingPlan, nodes_of
+from .multi_view import query_views
 from .ordering import tie_key
 
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int32]
+__all__ = ["CaseRanker", "CaseRanking", "PreparedCase", "Prior", "RankedCase", "RankingPlan"]
 
 _REMEMBERED = 16
-
-
-class Prior(StrEnum):
-    """What re-ranking adds to a record's score."""
-
-    LEARNED = "learned"
-    FREQUENCY = "frequency"
-    NONE = "none"
-
-
-@dataclass(frozen=True)
-class RankingPlan:
-    """Which parts take part; the default is all of them, the rest are ablations and baselines.
-
-    Attributes:
-        views: that are compared.
-        prior: of the re-rank.
-        rules: apply department rules.
-        learned: mix the learned scorer into the ranking of labels.
-        retrieval: compare records at all.
-    """
-
-    views: tuple[View, ...] = VIEWS
-    prior: Prior = Prior.LEARNED
-    rules: bool = True
-    learned: bool = True
-    retrieval: bool = True
-
-
-@dataclass(frozen=True)
-class RankedCase:
-    """One label of a ranking.
-
-    Attributes:
-        label: key; equal keys mean the same diagnosis.
-        name: commonest wording.
-        code: commonest code that the records give, if any.
-        share: chance by the mix, or share of the vote where nothing is learned.
-        vote: share of the records' vote.
-        evidence: ids of its records, best first; never empty where the index has a record to show.
-    """
-
-    label: str
-    name: str
-    code: str | None
-    share: float
-    vote: float
-    evidence: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class CaseRanking:
-    """A case's similar records and ranked diagnoses.
-
-    Attributes:
-        rows: ``[k]`` of the records, best first.
-        fused: ``[k]`` retrieval scores.
-        scores: ``[k]`` after re-ranking.
-        priors: ``[k]`` prior that each record got.
-        channels: ``[k, 4, 2]``.
-        weights: ``[4, 2]``.
-        labels: ``[k]`` label numbers, -1 for none.
-        ranked: labels in order, as numbers.
-        diagnoses: the same for people, at most ten.
-        raw: MAP-RAG's confidence.
-        confidence: that the leading diagnosis is right; calibrated where a calibration exists.
-        signs: features that the calibration reads.
-        belief: about every label.
-        rules: that the case triggered.
-        timings_ms: by stage.
-    """
-
-    cases: CaseReader
-    rows: npt.NDArray[np.int64]
-    fused: Floats
-    scores: Floats
-    priors: Floats
-    channels: Floats
-    weights: Floats
-    labels: Ints
-    ranked: RankedLabels
-    diagnoses: list[RankedCase]
-    raw: RawConfidence
-    confidence: Confidence
-    signs: npt.NDArray[np.float64]
-    belief: LabelBelief
-    rules: ActiveRules
-    timings_ms: dict[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class PreparedCase:
-    """A case, read once.
-
-    Attributes:
-        query_id: names it in ties.
-        text: the whole of it, without a diagnosis.
-        patient: who it is about.
-        headed: whether its views come from headings or fields.
-        encoded: vectors and words.
-        exclude: ids of records that are no evidence.
-    """
-
-    query_id: str
-    text: str
-    patient: Patient
-    headed: bool
-    encoded: EncodedQuery
-    exclude: frozenset[str]
 
 
 class CaseRanker:
@@ -197,8 +86,8 @@ class CaseRanker:
         """Rank diagnoses for a case.
 
         Args:
-            query: the case; a :class:`ClinicalQuery` also says department, age, sex, views and which records are
-                left out.
+            query: the case; a :class:`ClinicalQuery` also says department, age, sex, views and which records
+                are left out.
             vectors: ``[d]`` by view as the embedder gives them, where they are known already.
 
         Raises:
@@ -235,7 +124,7 @@ class CaseRanker:
 
     def belief(self, case: PreparedCase) -> LabelBelief:
         """What is believed of every label before any record is looked at."""
-        return self._belief(case.encoded, case.text, case.patient, None, self.plan, -1)
+        return self._belief(case.encoded, case.text, case.patient, plan=self.plan)
 
     def active_rules(self, case: PreparedCase) -> ActiveRules:
         """The rules that a case triggers; none where the plan has no rules."""
@@ -291,7 +180,7 @@ class CaseRanker:
         models, plan = self.models, plan or self.plan
         cases = self.index.snapshot()
         mix = models.mix
-        belief = self._belief(encoded, text, patient, scores, plan, own_label)
+        belief = self._belief(encoded, text, patient, scores=scores, plan=plan, own_label=own_label)
         proposals = np.zeros(0, np.int32)
         if belief.chance is not None:
             proposals = np.argsort(-belief.chance, kind="stable")[: mix.proposals].astype(np.int32)
@@ -308,9 +197,8 @@ class CaseRanker:
         active = self._active(text, patient, plan)
         after, priors = rerank(fused, labels, belief.prior, self._effects(active, labels), mix)
         order = self._order(cases, rows, after, query_id)
-        rows, fused, after, priors, channels, labels = (
-            part[order] for part in (rows, fused, after, priors, channels, labels)
-        )
+        rows, labels, channels = rows[order], labels[order], channels[order]
+        fused, after, priors = fused[order], after[order], priors[order]
         ranked = rank_labels(
             after if plan.retrieval else np.zeros(0, np.float32),
             fused if plan.retrieval else np.zeros(0, np.float32),
@@ -342,7 +230,7 @@ class CaseRanker:
     def explain(
         self, encoded: EncodedQuery, text: str, patient: Patient, label: str, top: int = 8
     ) -> list[WordShare]:
-        """The case's words that speak most for a label, by the learned scorer; empty where nothing is learned."""
+        """The case's words that speak most for a label by the learned scorer; empty without one."""
         scorer = self.models.scorer
         if scorer is None or label not in self.models.keys:
             return []
@@ -350,39 +238,8 @@ class CaseRanker:
         return scorer.explain(scorer.features(encoded, text, patient), number, self.index.vocabulary, top)
 
     def nodes(self, ranking: CaseRanking) -> list[NodeWithScore]:
-        """The records as LlamaIndex nodes, best first, each with what brought it in and its diagnosis' share."""
-        share = {
-            int(label): float(s) for label, s in zip(ranking.ranked.order, ranking.ranked.shares, strict=True)
-        }
-        out = []
-        for place, row in enumerate(ranking.rows.tolist()):
-            node = case_node(
-                ranking.cases,
-                row,
-                score=float(ranking.fused[place]),
-                channels=ranking.channels[place],
-                weights=ranking.weights,
-            )
-            label = int(ranking.labels[place])
-            if label >= 0:
-                effects = ranking.rules.effects(self.models.names[label], self.models.codes[label])
-                node.node.metadata |= {
-                    "label": self.models.keys[label],
-                    "prior": float(ranking.priors[place]),
-                    "rules": [{"rule": e.rule, "effect": e.effect, "reason": e.reason} for e in effects],
-                    "label_share": share.get(label, 0.0),
-                    "vote_share": float(ranking.ranked.votes[label]),
-                    "score_parts": {
-                        "fused": float(ranking.fused[place]),
-                        "prior": float(ranking.priors[place]),
-                        "prior_weight": self.models.mix.prior if ranking.belief.prior is not None else 0.0,
-                    },
-                }
-            else:
-                node.node.metadata |= {"label": None, "prior": None, "rules": [], "label_share": 0.0}
-            node.score = float(ranking.scores[place])
-            out.append(node)
-        return out
+        """The records as LlamaIndex nodes, best first, with what brought each in and its diagnosis' share."""
+        return nodes_of(ranking, self.models)
 
     def rows_of(self, labels: Ints) -> npt.NDArray[np.int64]:
         """Up to three rows of each label, so that it can have evidence."""
@@ -393,9 +250,10 @@ class CaseRanker:
         encoded: EncodedQuery,
         text: str,
         patient: Patient,
-        scores: Floats | None,
+        *,
+        scores: Floats | None = None,
         plan: RankingPlan,
-        own_label: int,
+        own_label: int = -1,
     ) -> LabelBelief:
         models = self.models
         wanted = plan.learned or plan.prior is Prior.LEARNED

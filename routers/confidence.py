@@ -1,4 +1,4 @@
-"""How sure the retrieval is, and which lane that means. Source: MAP-RAG; the formula and the calibration are ours."""
+"""How sure the retrieval is, and which lane that means. Source: MAP-RAG; formula and calibration are ours."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _label(node: NodeWithScore, place: int) -> str:
 
 
 def lane_of_value(value: float, settings: ConfidenceSettings) -> Lane:
-    """The lane of a confidence: above ``vote_above`` the records vote, at most ``deep_below`` is thought through."""
+    """The lane of a confidence: above ``vote_above`` a vote, at most ``deep_below`` step-by-step reasoning."""
     if value > settings.vote_above:
         return Lane.VOTE
     return Lane.DEEP if value <= settings.deep_below else Lane.STANDARD
@@ -45,7 +45,7 @@ def lane_of_value(value: float, settings: ConfidenceSettings) -> Lane:
 def lane_of(confidence: Confidence, settings: ConfidenceSettings) -> Lane:
     """The lane of a question, by raw or calibrated confidence as the settings say.
 
-    ``auto`` takes the calibrated value where a calibration exists; ``calibrated`` falls back to the raw value,
-    which is all there is without one.
+    ``auto`` takes the calibrated value where a calibration exists; ``calibrated`` falls back to the raw
+    value, which is all there is without one.
     """
     return lane_of_value(confidence.raw if settings.scale == "raw" else confidence.value, settings)
