@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,40 +16,27 @@ from ..errors import InputError
 from ..indexes.cases import CaseIndex
 from ..knowledge.calibration import ConfidenceCalibration
 from ..knowledge.labels import LabelMode, LabelSpace
-from ..knowledge.learned import LabelScorer, Patient
-from ..knowledge.lessons import MOST_ASKED, Lessons, headed
+from ..knowledge.learned import LabelScorer
+from ..knowledge.lessons import MOST_ASKED, Lessons
 from ..knowledge.ranking import FEATURES
 from ..knowledge.weights import ViewWeights
 from ..models.base import TextEmbedder
 from ..models.cache import EmbeddingCache
 from ..models.use import UseEmbedder
-from ..records.readers import read_records
-from ..records.rejects import RejectLog
-from ..records.schema import OutpatientRecord, View
-from ..records.views import views_of
+from ..records.schema import OutpatientRecord
 from ..settings import Settings
-from .conditions import CONDITIONS, SAME_AS_OURS, TEXT_ONLY, Answerer, Fold, Prediction, Question
+from .asked_cases import AskedCase, embed_cases, prepare, read_labelled
+from .baselines import TEXT_ONLY
+from .conditions import CONDITIONS, SAME_AS_OURS
 from .diagnosis_figures import Scored, report_of
-from .folds import find_twins, folds_of, splits
+from .folds import folds_of, splits
 from .metrics import MISSED
 from .report import write_report
+from .rounds import Answerer, Fold, Prediction, Question
 
 Floats = npt.NDArray[np.float32]
 
 _CROSS_FITS = 5
-
-
-@dataclass
-class _Case:
-    """A record as it is asked."""
-
-    record: OutpatientRecord
-    views: dict[View, str]
-    text: str
-    label: int
-    headed: bool
-    patient: Patient
-    vectors: dict[View, Floats] = field(default_factory=dict)
 
 
 def evaluate_diagnosis(
@@ -68,8 +55,8 @@ def evaluate_diagnosis(
 ) -> dict[str, Any]:
     """Compare conditions on labelled cases.
 
-    Everything that is fitted (view weights, the learned scorer, the mix, calibration) is fitted on the records
-    of the round alone; indexes are built in a temporary folder, and each distinct text is embedded once.
+    Everything that is fitted (view weights, the learned scorer, the mix, calibration) is fitted on the
+    records of the round alone; indexes are built in a temporary folder, and each text is embedded once.
 
     Args:
         records: labelled records to search: a file that :func:`read_records` reads, or the records.
@@ -98,12 +85,12 @@ def evaluate_diagnosis(
     embedder = embedder or _embedder(settings)
     with tempfile.TemporaryDirectory(prefix="wardround-evaluation-") as scratch:
         cache = EmbeddingCache(settings.cache or Path(scratch) / "embeddings")
-        known = _read(records, settings)
-        asking = known if queries is None else _read(queries, settings)
-        space, cases_a, cases_b, twins = _prepare(
+        known = read_labelled(records, settings)
+        asking = known if queries is None else read_labelled(queries, settings)
+        space, cases_a, cases_b, twins = prepare(
             known, None if queries is None else asking, label, drop_twins
         )
-        _embed([*cases_a, *([] if queries is None else cases_b)], embedder, cache)
+        embed_cases([*cases_a, *([] if queries is None else cases_b)], embedder, cache)
         run = _Run(
             cases_a, cases_b, space, names, llm_names, seed, settings, embedder, cache, Path(scratch), out
         )
@@ -139,73 +126,12 @@ def _embedder(settings: Settings) -> TextEmbedder:
     return embedder_from_settings(settings.embedder)
 
 
-def _read(source: str | Path | Sequence[OutpatientRecord], settings: Settings) -> list[OutpatientRecord]:
-    if isinstance(source, str | Path):
-        with RejectLog() as rejects:
-            found = list(read_records(source, settings=settings.records, rejects=rejects))
-    else:
-        found = list(source)
-    labelled = [record for record in found if record.diagnoses and views_of(record)]
-    if not labelled:
-        raise InputError(
-            f"{source if isinstance(source, str | Path) else 'records'}: no record with a diagnosis"
-        )
-    return labelled
-
-
-def _prepare(
-    records: list[OutpatientRecord], queries: list[OutpatientRecord] | None, label: str, drop_twins: bool
-) -> tuple[LabelSpace, list[_Case], list[_Case], int]:
-    mains = [(r.diagnoses[0].name, r.diagnoses[0].code) for r in [*records, *(queries or [])]]
-    space = LabelSpace.of(mains, LabelMode(label))
-    cases_a = [_case(record, space) for record in records]
-    cases_b = cases_a if queries is None else [_case(record, space) for record in queries]
-    twins = find_twins([c.text for c in cases_a], None if queries is None else [c.text for c in cases_b])
-    if drop_twins:
-        kept = [case for i, case in enumerate(cases_a) if i not in twins.records]
-        if queries is not None:
-            cases_b = [case for i, case in enumerate(cases_b) if i not in twins.queries]
-        cases_a = kept
-        cases_b = kept if queries is None else cases_b
-        if not cases_a or not cases_b:
-            raise InputError("nothing is left without twins")
-    return space, cases_a, cases_b, twins.count
-
-
-def _case(record: OutpatientRecord, space: LabelSpace) -> _Case:
-    views = views_of(record)
-    whole = views.get(View.GLOBAL) or "\n".join(views.values())
-    main = record.diagnoses[0]
-    from_headings = record.views is not None or headed(_Seen(views, whole, record.language or ""))
-    patient = Patient.of(whole, record.department, record.age, record.sex)
-    return _Case(record, views, whole, space.number(main.name, main.code), from_headings, patient)
-
-
-@dataclass(frozen=True)
-class _Seen:
-    views: dict[View, str]
-    text: str
-    language: str
-    department: str | None = None
-    age: float | None = None
-    sex: str | None = None
-    diagnoses: tuple[Any, ...] = ()
-
-
-def _embed(cases: Sequence[_Case], embedder: TextEmbedder, cache: EmbeddingCache) -> None:
-    texts = list(dict.fromkeys(text.strip() for case in cases for text in case.views.values()))
-    matrix = np.asarray(cache.encode(embedder, texts), np.float32)
-    place = {text: i for i, text in enumerate(texts)}
-    for case in cases:
-        case.vectors = {view: matrix[place[text.strip()]] for view, text in case.views.items()}
-
-
 @dataclass
 class _Run:
     """One evaluation's rounds."""
 
-    records: list[_Case]
-    queries: list[_Case]
+    records: list[AskedCase]
+    queries: list[AskedCase]
     space: LabelSpace
     names: list[str]
     llm_names: list[str]
@@ -228,7 +154,14 @@ class _Run:
         rounds = splits([c.record for c in self.records], [c.record for c in self.queries], folds, self.seed)
         for number, split in enumerate(rounds):
             known = [by_id[record.id] for record in split.records]
-            self._round(number, known, split.queries, split.left_out, scored, tick)
+            self._round(
+                number=number,
+                known=known,
+                asking=split.queries,
+                left_out=split.left_out,
+                scored=scored,
+                tick=tick,
+            )
         if folds == 0:
             self._cross_fit(scored)
         scored.finish(n)
@@ -236,8 +169,9 @@ class _Run:
 
     def _round(
         self,
+        *,
         number: int,
-        known: list[_Case],
+        known: list[AskedCase],
         asking: list[int],
         left_out: bool,
         scored: Scored,
@@ -258,7 +192,15 @@ class _Run:
             scored.answerable[place] = counts[case.label] > int(left_out)
             question, spent = self._question(fold, case, asked_at if left_out else None)
             for name, answer in answerers.items():
-                self._answer(name, answer, question, spent, place, case, scored)
+                self._answer(
+                    name=name,
+                    answer=answer,
+                    question=question,
+                    spent=spent,
+                    place=place,
+                    case=case,
+                    scored=scored,
+                )
             for name in self.names:
                 if self._copied(name):
                     scored.copy(name, "ours", place)
@@ -292,7 +234,7 @@ class _Run:
         )
 
     def _question(
-        self, fold: Fold, case: _Case, asked_at: Mapping[str, int] | None
+        self, fold: Fold, case: AskedCase, asked_at: Mapping[str, int] | None
     ) -> tuple[Question, dict[str, float]]:
         clock = time.perf_counter
         started = clock()
@@ -336,12 +278,13 @@ class _Run:
 
     def _answer(
         self,
+        *,
         name: str,
         answer: Answerer,
         question: Question,
         spent: Mapping[str, float],
         place: int,
-        case: _Case,
+        case: AskedCase,
         scored: Scored,
     ) -> None:
         started = time.perf_counter()
@@ -363,7 +306,7 @@ class _Run:
         return MISSED
 
     def _cross_fit(self, scored: Scored) -> None:
-        """In leave-one-out the records that calibrate are the queries, so confidence is refitted out of fold."""
+        """In leave-one-out the records that calibrate are the queries: refit confidence out of fold."""
         part = np.arange(len(scored.labels)) % _CROSS_FITS
         part = np.random.default_rng(self.seed).permutation(part)
         for name in self.names:

@@ -13,7 +13,6 @@ from ..knowledge.ranking import FEATURES
 from ..query import Lane
 from ..routers.confidence import lane_of_value
 from ..settings import Settings
-from .conditions import Prediction
 from .llm_conditions import LlmOutcome
 from .metrics import (
     MISSED,
@@ -23,6 +22,7 @@ from .metrics import (
     mean_reciprocal_rank,
     top_k,
 )
+from .rounds import Prediction
 from .statistics import bootstrap_interval, mcnemar
 
 Doubles = npt.NDArray[np.float64]

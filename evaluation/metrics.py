@@ -18,7 +18,9 @@ MISSED = 1_000_000
 
 def tie_key(seed: int, query_id: str, label: str) -> bytes:
     """Orders what scores the same: fixed by seed, query and label, and by nothing else."""
-    return hashlib.blake2b(f"{seed}\x1f{query_id}\x1f{label}".encode("utf-8", "replace"), digest_size=8).digest()
+    return hashlib.blake2b(
+        f"{seed}\x1f{query_id}\x1f{label}".encode("utf-8", "replace"), digest_size=8
+    ).digest()
 
 
 def rank_of(true_label: int, ranked: Sequence[int] | npt.NDArray[np.int32] | Ints) -> int:

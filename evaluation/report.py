@@ -63,12 +63,11 @@ def tables_of(result: Mapping[str, Any]) -> str:
     lines = [
         "# Diagnosis",
         "",
-        f"{result['n']} queries, {result['answerable']:.1%} answerable, {result['labels']} labels,"
-        f" {result['twins']} cases with a near-identical one.",
+        _summary(result),
         "",
         "top-1, top-3 and MRR are over answerable queries; AUROC, ECE and coverage over all.",
         "",
-        "| condition | top-1 | 95% | top-3 | 95% | MRR | AUROC | ECE | coverage at 90% | ms | p top-1 | p top-3 |",
+        "| condition | top-1 | 95% | top-3 | 95% | MRR | AUROC | ECE | covers at 90% | ms | p top-1 | p top-3 |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, figures in result["conditions"].items():
@@ -105,6 +104,13 @@ def tables_of(result: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _summary(result: Mapping[str, Any]) -> str:
+    return (
+        f"{result['n']} queries, {result['answerable']:.1%} answerable, {result['labels']} labels,"
+        f" {result['twins']} cases with a near-identical one."
+    )
+
+
 def _interval(bounds: list[float]) -> str:
     return f"{bounds[0]:.3f}–{bounds[1]:.3f}"
 
@@ -114,9 +120,9 @@ def _number(value: float | None, digits: int = 3) -> str:
 
 
 def _plots(result: Mapping[str, Any], scored: Scored, folder: Path) -> None:
-    import matplotlib  # noqa: PLC0415  # heavy; only where plots are wanted
+    import matplotlib as mpl  # noqa: PLC0415  # heavy; only where plots are wanted
 
-    matplotlib.use("Agg")
+    mpl.use("Agg")
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
     shown = [name for name in _PLOTTED if name in scored.confidence]
