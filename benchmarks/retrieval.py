@@ -110,18 +110,12 @@ def _questions(folder: Path) -> tuple[KnownVectors, list[Any]]:
 
 def _ours(folder: Path, embedder: KnownVectors) -> tuple[Any, Any]:
     from ..indexes.cases import CaseIndex  # noqa: PLC0415
+    from ..postprocessors.clinical_prior import ClinicalPriorReranker  # noqa: PLC0415
     from ..retrievers.multi_view import MultiViewHybridRetriever  # noqa: PLC0415
 
     index = CaseIndex.open(folder / "cases", embedder=embedder, views_of=given_views)
     retriever = MultiViewHybridRetriever(index, top_k=3 * NODES, candidates=CANDIDATES)
-    try:
-        from ..postprocessors.clinical_prior import ClinicalPriorReranker  # noqa: PLC0415
-
-        reranker = ClinicalPriorReranker.from_defaults(index)
-    except ModuleNotFoundError:
-        from types import SimpleNamespace
-
-        reranker = SimpleNamespace(postprocess_nodes=lambda n, query_bundle: n)
+    reranker = ClinicalPriorReranker.from_defaults(index)
 
     def answer(query: Any) -> Any:
         return reranker.postprocess_nodes(retriever.retrieve(query), query_bundle=query)[:NODES]

@@ -13,7 +13,8 @@ from ...language.tokenizers import Tokenizer
 from ...models.base import TextEmbedder
 from ...models.cache import EmbeddingCache
 from ...records.schema import VIEWS, OutpatientRecord
-from ..store import Generation, GenerationStore
+from ..generation import Generation
+from ..store import GenerationStore
 from .dense import AnnOptions
 from .ingest import Parts, Report, Tick, ViewsOf
 from .reader import CaseReader

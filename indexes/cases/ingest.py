@@ -19,7 +19,7 @@ from ...language.tokenizers import Tokenizer
 from ...models.base import TextEmbedder
 from ...models.cache import EmbeddingCache, HalfMatrix, content_key, embed_half
 from ...records.schema import VIEWS, OutpatientRecord, View
-from ..store import GenerationWriter
+from ..generation import GenerationWriter
 from .payload import CasePayload, StringColumn
 from .sparse import TermCounts
 from .tables import KEY_BYTES, Columns, Names, TextTable, ViewTable

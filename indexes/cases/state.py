@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...errors import IndexStoreError
 from ...language.tokenizers import Tokenizer
 from ...records.schema import VIEWS, View
-from ..store import Generation
+from ..generation import Generation
 from . import dense
 from .dense import AnnOptions, DenseChannel
 from .sparse import Postings, SparseChannel

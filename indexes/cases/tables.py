@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ...models.cache import HalfMatrix
 from ...records.schema import VIEWS, View
-from ..store import Generation, GenerationWriter
+from ..generation import Generation, GenerationWriter
 from .payload import StringColumn
 from .sparse import TermCounts
 

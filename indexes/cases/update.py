@@ -14,16 +14,14 @@ import numpy.typing as npt
 from ...errors import InputError
 from ...models.cache import HalfMatrix
 from ...records.schema import VIEWS, OutpatientRecord, View
-from ..store import Generation, GenerationWriter
+from ..generation import Generation, GenerationWriter
 from . import dense
+from .compact import REFIT_SHARE, forget_words, write_payloads, write_texts
 from .dense import AnnOptions
 from .ingest import Ingest, Ingested, Parts, Report, Tick
 from .sparse import weigh
 from .tables import KEY_BYTES, Columns, Ints, Names, Tables, TextTable, ViewTable
 from .whitening import FIT_ROWS, Whitening
-
-REFIT_SHARE = 0.2
-"""Share of changed texts above which a graph and its whitening are made anew."""
 
 Meta = dict[str, Any]
 
@@ -92,13 +90,12 @@ def write_next(
     )
     new.columns.places[:, 0] = payload_segments
     tables = _join(old, new, change, report)
+    payload_segments = write_payloads(tables, payload_segments, generation, writer)
     tables.vocabulary = ingest.vocabulary
+    forget_words(tables)
     dimension = embedder.dimension
     tables.texts.segments.append(_vectors_in(writer.folder / new_vectors, dimension))
-    if generation is not None:
-        for i in range(payload_segments):
-            writer.link(generation, f"payload.{i}.bin")
-    _write_texts(tables, segments, generation, writer)
+    write_texts(tables, segments, generation, writer)
     tables.columns.write(writer)
     writer.json("names.json", names.to_json())
     writer.json("vocabulary.json", list(tables.vocabulary))
@@ -110,7 +107,7 @@ def write_next(
         "whitening": whitening,
         "text_segments": len(tables.texts.segments),
         "texts": len(tables.texts.keys),
-        "payload_segments": payload_segments + 1,
+        "payload_segments": payload_segments,
         "vocabulary": len(tables.vocabulary),
         "labels": len(names.labels),
         "views": {},
@@ -172,36 +169,6 @@ def _join(old: Tables | None, new: Ingested, change: Change, report: Report) -> 
         views[view] = ViewTable(slots, after.texts, counts.then(after.counts))
     texts = TextTable(np.concatenate([old.texts.keys, new.keys]), list(old.texts.segments))
     return Tables(old.names, old.columns.take(keep).then(new.columns), texts, views, {}, old.payloads)
-
-
-def _write_texts(
-    tables: Tables, segments: int, generation: Generation | None, writer: GenerationWriter
-) -> None:
-    """Keep the vectors' segments as they are, or rewrite those still in use where many are not."""
-    texts = tables.texts
-    used = np.zeros(len(texts.keys), bool)
-    for view in tables.views.values():
-        used[view.texts[view.slots[view.slots >= 0]]] = True
-    unused = len(used) - int(used.sum())
-    few = len(used) * texts.segments[-1].shape[1] <= 1 << 25
-    if segments == 0 and not unused:
-        pass
-    elif (few and segments) or unused > REFIT_SHARE * len(used):
-        live = np.flatnonzero(used).astype(np.int32)
-        vectors = texts.vectors(live)
-        number = np.full(len(used), -1, np.int32)
-        number[live] = np.arange(len(live), dtype=np.int32)
-        for view in tables.views.values():
-            view.texts = number[view.texts]
-        writer.drop(f"texts/vectors.{segments}.f16")
-        with writer.place("texts/vectors.0.f16").open("wb") as handle:
-            vectors.tofile(handle)
-        writer.seal("texts/vectors.0.f16")
-        tables.texts = TextTable(texts.keys[live], [vectors])
-    elif generation is not None:
-        for i in range(segments):
-            writer.link(generation, f"texts/vectors.{i}.f16")
-    writer.array("texts/keys.npy", tables.texts.keys)
 
 
 def _write_view(

@@ -98,12 +98,16 @@ def test_no_noise_in_the_manifest_gives_a_traceback(built, tmp_path, data):
 
 
 def test_a_damaged_manifest_never_costs_the_data_it_may_name(copied):
-    kept = files_of(copied)
+    kept = {path: path.read_bytes() for path in files_of(copied)}
+    whole = (copied / "manifest.json").read_bytes()
     (copied / "manifest.json").write_text("{}")
     with pytest.raises(IndexStoreError):
-        CaseIndex.open(copied, **parts())
-    CaseIndex.build(map(case, range(3)), copied, **parts())
-    assert all(path.exists() for path in kept[:1]) or len(CaseIndex.open(copied, **parts())) == 3
+        CaseIndex.open(copied, **parts()).delete(["r1"])
+    with pytest.raises(ZeroDivisionError):
+        CaseIndex.build((1 // 0 for _ in range(1)), copied, **parts())
+    assert {path: path.read_bytes() for path in kept} == kept
+    (copied / "manifest.json").write_bytes(whole)
+    assert len(CaseIndex.open(copied, **parts())) == 30
 
 
 def test_an_index_opened_without_an_embedder_shows_records_and_names_the_one_it_needs(built):

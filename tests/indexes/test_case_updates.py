@@ -173,3 +173,27 @@ def test_the_version_depends_on_content_alone(tmp_path):
     assert index.version != version
     index.replace([case(2)])
     assert index.version == version
+
+
+def test_a_hundred_changes_leave_few_files_and_no_deleted_text(tmp_path, monkeypatch):
+    monkeypatch.setattr("wardround.indexes.cases.compact.MOST_SEGMENTS", 4)
+    index = CaseIndex.build(map(case, range(3)), tmp_path / "a", **parts())
+    for number in range(3, 15):
+        index.add([case(number)])
+        index.delete([f"r{number - 3}"])
+    assert sorted(index.ids) == ["r12", "r13", "r14"]
+    assert [index.payload(row).views for row in range(3)] == [case(int(i[1:])).views for i in index.ids]
+    generation = next(p for p in index.path.iterdir() if p.name.startswith("gen-"))
+    assert len(list(generation.glob("payload.*"))) <= 5
+    assert len(list((generation / "texts").glob("vectors.*"))) == 1
+    fresh = CaseIndex.build(map(case, (12, 13, 14)), tmp_path / "b", **parts())
+    assert_same_answers(index, fresh, 2e-3)
+
+
+def test_deleted_and_replaced_text_leaves_the_disk_at_once(tmp_path):
+    secret = case(3).model_copy(update={"views": {View.GLOBAL: "w1 featherstonehaugh w2"}})
+    index = CaseIndex.build([case(1), secret, case(2)], tmp_path / "a", **parts())
+    assert any(b"featherstonehaugh" in p.read_bytes() for p in index.path.rglob("*") if p.is_file())
+    index.replace([case(3)])
+    assert not any(b"featherstonehaugh" in p.read_bytes() for p in index.path.rglob("*") if p.is_file())
+    assert "featherstonehaugh" not in index.vocabulary
