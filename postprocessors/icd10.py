@@ -76,7 +76,12 @@ class Icd10Mapper(BaseNodePostprocessor):
         def code_diagnosis(diagnosis: str) -> dict[str, object]:
             """Find the ICD-10 code of a diagnosis; code is null where none fits."""
             match = self.map(diagnosis)
-            return {"code": match.code, "title": match.title, "stage": match.stage.value, "score": match.score}
+            return {
+                "code": match.code,
+                "title": match.title,
+                "stage": match.stage.value,
+                "score": match.score,
+            }
 
         return FunctionTool.from_defaults(code_diagnosis, name="icd10_code")
 

@@ -103,7 +103,9 @@ class GramIndex:
         if not cjk:
             is_word = np.fromiter((gram[0] == " " for gram in vocabulary), bool, len(vocabulary))
             idf[is_word] *= np.float32(_WORD_WEIGHT)
-        return cls(vocabulary, idf, _weighted(counts, idf), cjk=cjk)
+        vectors = _weighted(counts, idf)
+        vectors.data = vectors.data.astype(np.float16).astype(np.float32)
+        return cls(vocabulary, idf, vectors, cjk=cjk)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What :meth:`from_arrays` makes the same index of."""

@@ -19,14 +19,22 @@ _WORD = re.compile(r"[a-z0-9]+(?:\.[0-9]+)*")
 _POSSESSIVE = re.compile(r"(?<=[a-z])['’`´](?:s\b)?")
 _CJK = re.compile(r"[぀-ヿ㐀-鿿豈-﫿々]")
 _SPLIT_NUMBER = re.compile(r"(?<=[a-z]{4})(?=[0-9])")
-_PLURALS = (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ses", "sis"), ("ches", "ch"), ("shes", "sh"))
+_PLURALS = (
+    ("itides", "itis"),
+    ("ies", "y"),
+    ("sses", "ss"),
+    ("xes", "x"),
+    ("ses", "sis"),
+    ("ches", "ch"),
+    ("shes", "sh"),
+)
 _CJK_DROP = re.compile(r"[\s,，、。;；:：\-‐-―/／()（）\[\]［］【】「」『』<>＜＞〈〉《》・·.'\"“”‘’的]+")
 _CJK_NUMERALS = str.maketrans("一二三四五六七八九", "123456789")
 _CJK_NUMBER = re.compile(r"([一二三四五六七八九])(?=型|期|级|級|度|类|類|型)|(?<=第)([一二三四五六七八九])")
 _ROMAN_CJK = re.compile(r"(?<![a-z])(viii|vii|vi|iv|ix|iii|ii|i|v|x)(?![a-z])")
 _ROMANS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
 _ROMAN_VALUE = {roman: str(value) for value, roman in enumerate(_ROMANS, start=1)}
-_SHORTEST_PLURAL = 4
+_SHORTEST_PLURAL = 5
 
 
 def fold(text: str) -> str:
@@ -77,7 +85,9 @@ def relaxed(tokens: Tokens) -> list[Tokens]:
 
     Where a number or a mode of inheritance was dropped, the form with "hereditary" comes first.
     """
-    out: list[Tokens] = [tokens[:-1]] if len(tokens) > 1 and _is_subtype(tokens[-1]) else []
+    out: list[Tokens] = []
+    if len(tokens) > 1 and _is_subtype(tokens[-1]):
+        out = [(*tokens[:-1], "hereditary"), tokens[:-1]]
     dropped: frozenset[str] = frozenset()
     hereditary = "hereditary" in tokens or any(_is_subtype(token) for token in tokens)
     for step in word_classes().relax:
@@ -133,7 +143,7 @@ def _words(text: str) -> Tokens:
     out: list[str] = []
     previous = ""
     for raw in _WORD.findall(_SPLIT_NUMBER.sub(" ", _POSSESSIVE.sub("", text))):
-        if raw in classes.stop and not (raw == "a" and previous in classes.numbered):
+        if raw in classes.stop or (raw == "a" and not previous):
             continue
         number = classes.roman.get(raw) or (
             classes.roman_after.get(raw) if previous in classes.numbered else None
@@ -186,6 +196,8 @@ def loose_key(tokens: Tokens) -> str:
 
 def cjk_loose(canonical: str) -> str:
     """A canonical Chinese or Japanese name without characters that only name a kind of thing; or empty."""
+    for word in word_classes().cjk_relax:
+        canonical = canonical.replace(word, "")
     kept = "".join(sorted(char for char in canonical if char not in word_classes().cjk_light))
     return kept if len(kept) > 1 else ""
 
@@ -193,8 +205,8 @@ def cjk_loose(canonical: str) -> str:
 @lru_cache(maxsize=4)
 def _cjk_rewrites(language: str) -> tuple[re.Pattern[str], dict[str, str]]:
     table = {r["written"]: r["canonical"] for r in read_table("cjk.csv") if r["language"] == language}
-    for written, canonical in list(table.items()):
-        if written in canonical:
+    for canonical in list(table.values()):
+        if any(written in canonical for written in table):
             table.setdefault(canonical, canonical)
     parts = []
     for written in sorted(table, key=lambda w: (-len(w), w)):

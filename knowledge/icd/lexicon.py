@@ -53,6 +53,7 @@ class WordClasses(BaseModel):
     vague: frozenset[str]
     light: frozenset[str]
     cjk_light: str
+    cjk_relax: tuple[str, ...]
     numbered: frozenset[str]
     relax: tuple[frozenset[str], ...]
     roman: dict[str, str]
