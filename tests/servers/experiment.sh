@@ -13,6 +13,13 @@ out=${OUT:-$cache/experiment-llm}
 records=${1:-${RECORDS:-demo}}
 mkdir -p "$out"
 
+# SIGTERM: bash starts background commands with SIGINT ignored, and vLLM listens to it only once it is up.
+stop_server() {
+    kill -TERM "$server" 2>/dev/null || return 0
+    for _ in $(seq 30); do kill -0 "$server" 2>/dev/null || return 0; sleep 1; done
+    kill -KILL "$server" 2>/dev/null || true
+}
+
 work() {
     exec 8>"$out/lock"
     flock -n 8 || { echo "already running; see $out/log" >&2; exit 0; }
@@ -31,8 +38,8 @@ work() {
     port=$("$env/bin/python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     VLLM_CPU_KVCACHE_SPACE=2 MAX_MODEL_LEN=2048 nice -n 19 bash "$here/serve.sh" "$env" "$model" qwen2.5-coder-1.5b "$port" \
         >"$out/vllm.log" 2>&1 8>&- &
-    server=$!
-    trap 'kill -INT $server 2>/dev/null; wait $server 2>/dev/null || true' EXIT
+    server=$! # not local: the exit trap needs it
+    trap stop_server EXIT
     for _ in $(seq 900); do
         kill -0 $server 2>/dev/null || { echo "vLLM ended; see $out/vllm.log" >&2; exit 1; }
         "$env/bin/python" -c "import urllib.request as u; u.urlopen('http://127.0.0.1:$port/health', timeout=5)" \
