@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import InputError
-from .console import one_line, print_report
+from .console import note, one_line, print_report
 from .options import AsJson, Config, Format, Index, settings_with
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def build(
     build leaves the old index; started again, it reuses the vectors it had computed.
     """
     library = _library(index, config, deidentified=deidentified, scrub=scrub)
-    print_report("Built", library.build_cases(files, format=record_format), as_json=as_json)
+    _print("Built", library.build_cases(files, format=record_format), as_json=as_json)
 
 
 @app.command("add")
@@ -63,7 +63,7 @@ def add(
 ) -> None:
     """Add records; one whose id is known replaces the old one."""
     library = _library(index, config, deidentified=deidentified, scrub=scrub)
-    print_report("Added", library.add_cases(files, format=record_format), as_json=as_json)
+    _print("Added", library.add_cases(files, format=record_format), as_json=as_json)
 
 
 @app.command("delete")
@@ -97,3 +97,10 @@ def _library(index: Path | None, config: Path | None, **privacy: bool | None) ->
     from ..app import Wardround
 
     return Wardround.from_settings(settings)
+
+
+def _print(title: str, report: dict[str, Any], *, as_json: bool) -> None:
+    if rejected := report["rejected"]:
+        rows = "1 row was" if rejected == 1 else f"{rejected:,} rows were"
+        note(f"{rows} skipped; see {report['rejects_file']}")
+    print_report(title, report, as_json=as_json)

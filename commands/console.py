@@ -13,7 +13,6 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,24 +37,13 @@ def one_line(text: object, width: int | None = None) -> str:
     return line if width is None or len(line) <= width else line[: max(width - 1, 0)].rstrip() + "…"
 
 
-@lru_cache(maxsize=1)
 def out() -> Console:
     """The console on stdout; a character that its encoding lacks becomes ``?``."""
-    return _console(sys.stdout)
-
-
-@lru_cache(maxsize=1)
-def err() -> Console:
-    """The console on stderr: progress, notes and errors."""
-    return _console(sys.stderr)
-
-
-def _console(stream: Any) -> Console:
     from rich.console import Console
 
-    if hasattr(stream, "reconfigure"):
-        stream.reconfigure(errors="replace")
-    return Console(file=stream, highlight=False, markup=False, emoji=False)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    return Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
 
 
 def note(message: str) -> None:

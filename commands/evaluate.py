@@ -64,18 +64,21 @@ def diagnosis(
         raise typer.BadParameter("give either --queries FILE or --cv K (or --cv loo)")
     names = [name.strip() for name in conditions.split(",") if name.strip()] if conditions else None
     from ..evaluation.diagnosis import evaluate_diagnosis
+    from ..records.progress import progress
 
-    report = evaluate_diagnosis(
-        records,
-        queries=queries,
-        cv=cv,
-        label=label.value,
-        conditions=names,
-        drop_twins=drop_twins,
-        seed=seed,
-        out=out_dir,
-        settings=settings,
-    )
+    with progress("Asking") as tick:
+        report = evaluate_diagnosis(
+            records,
+            queries=queries,
+            cv=cv,
+            label=label.value,
+            conditions=names,
+            drop_twins=drop_twins,
+            seed=seed,
+            out=out_dir,
+            settings=settings,
+            tick=tick,
+        )
     print_report("Diagnosis", report, as_json=as_json)
 
 

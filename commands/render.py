@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _VIEWS = {"chief_complaint": "Complaint", "history": "History", "examination": "Exam", "global": "Whole"}
 _QUOTE_CHARS = 220
+_LISTED = 8
 _EXTRACTIVE = "extractive"
 
 
@@ -178,37 +179,58 @@ def codes(matches: Iterable[IcdMatch], console: Console) -> None:
 
 
 def report(title: str, value: Any, console: Console) -> None:
-    """Print a verb's report: single values as lines, lists of rows and tables of tables as tables."""
+    """Print a verb's report: values as lines, what belongs together indented, rows alike as a table."""
     console.print(Text(one_line(title), style="bold"))
-    data = to_plain_data(value)
-    if not isinstance(data, dict):
-        console.print(Text(plain(str(data))))
-        return
-    tables = {key: item for key, item in data.items() if _is_table(item)}
-    lines = {key: item for key, item in data.items() if key not in tables}
+    _section(to_plain_data(value), console, indent=2)
+
+
+def _section(data: Mapping[str, Any], console: Console, indent: int) -> None:
+    nested = {key: item for key, item in data.items() if isinstance(item, dict) and item}
+    lines = {key: item for key, item in data.items() if key not in nested}
     width = max((len(_words(key)) for key in lines), default=0)
     for key, item in lines.items():
-        console.print(Text(f"  {_words(key):<{width}}  {_cell(item)}"))
-    for key, item in tables.items():
-        console.print(Text(f"\n{_words(key)}", style="bold"))
-        console.print(_as_table(item, console))
+        console.print(
+            Padding(Text(f"{_words(key):<{width}}  {_cell(item)}"), (0, 0, 0, indent), expand=False)
+        )
+    for key, item in nested.items():
+        console.print(Padding(Text(_words(key), style="bold"), (0, 0, 0, indent), expand=False))
+        if _is_table(item):
+            for table in _as_tables(item, console, console.width - indent - 2):
+                console.print(Padding(table, (0, 0, 0, indent + 2), expand=False))
+        else:
+            _section(item, console, indent + 2)
 
 
-def _is_table(item: Any) -> bool:
-    return isinstance(item, dict) and bool(item) and all(isinstance(row, dict) for row in item.values())
-
-
-def _as_table(rows: dict[str, dict[str, Any]], console: Console) -> Table:
-    columns = list(
-        dict.fromkeys(key for row in rows.values() for key, cell in row.items() if not isinstance(cell, dict))
+def _is_table(item: Mapping[str, Any]) -> bool:
+    rows = list(item.values())
+    return len(rows) > 1 and all(
+        isinstance(row, dict) and _single(row).keys() & rows[0].keys() for row in rows
     )
-    table = _table(console)
-    table.add_column("")
-    for column in columns:
-        table.add_column(_words(column), justify="right")
-    for name, row in rows.items():
-        table.add_row(Text(one_line(name)), *(Text(_cell(row.get(column))) for column in columns))
-    return table
+
+
+def _single(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: cell for key, cell in row.items() if not isinstance(cell, dict)}
+
+
+def _as_tables(rows: Mapping[str, Mapping[str, Any]], console: Console, width: int) -> Iterator[Table]:
+    """One table, or several below each other where the columns don't fit beside each other."""
+    waiting = list(dict.fromkeys(key for row in rows.values() for key in _single(row)))
+    names = max(map(len, rows))
+    while waiting:
+        table, left = _table(console), width - names
+        table.add_column("", no_wrap=True)
+        columns: list[str] = []
+        while waiting and (not columns or left >= _width(waiting[0], rows)):
+            left -= _width(waiting[0], rows)
+            columns.append(waiting.pop(0))
+            table.add_column(_words(columns[-1]), justify="right")
+        for name, row in rows.items():
+            table.add_row(Text(one_line(name)), *(Text(_cell(row.get(column))) for column in columns))
+        yield table
+
+
+def _width(column: str, rows: Mapping[str, Mapping[str, Any]]) -> int:
+    return 3 + max(len(_words(column)), *(len(_cell(row.get(column))) for row in rows.values()))
 
 
 def _words(key: str) -> str:
@@ -216,12 +238,13 @@ def _words(key: str) -> str:
 
 
 def _cell(value: Any) -> str:
+    if isinstance(value, bool) or value in (None, [], {}):
+        return "yes" if value is True else "no" if value is False else "-"
     if isinstance(value, list):
-        return ("–" if len(value) == 2 else ", ").join(_cell(item) for item in value)
+        more = f" and {len(value) - _LISTED:,} more" if len(value) > _LISTED else ""
+        return ("–" if len(value) == 2 else ", ").join(_cell(item) for item in value[:_LISTED]) + more
     if isinstance(value, dict):
         return ", ".join(f"{_words(str(key))} {_cell(item)}" for key, item in value.items())
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "-"}[value]
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):

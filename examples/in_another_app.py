@@ -47,9 +47,8 @@ def main() -> None:
     app = Wardround.demo()
 
     hours = QueryEngineTool.from_defaults(OpeningHours(), name="hours", description="opening hours")
-    engine = RouterQueryEngine(
-        selector=ByWord(), query_engine_tools=[hours, app.as_tools()[0]], llm=MockLLM()
-    )
+    cases = QueryEngineTool.from_defaults(app.as_query_engine(), name="cases", description="similar cases")
+    engine = RouterQueryEngine(selector=ByWord(), query_engine_tools=[hours, cases], llm=MockLLM())
     print(engine.query("When do you open?"))
     print(engine.query("Cough with fever and rusty sputum for three days."))
 

@@ -46,7 +46,7 @@ def main() -> None:
             diagnoses=[{"name": "Retinal detachment", "code": "H33.0"}],
         )
         app.add_cases([new])
-        print(app.query("A curtain came down over one eye.").details.diagnoses[0].name)
+        print(app.query("A curtain came down over one eye."))
 
 
 if __name__ == "__main__":
