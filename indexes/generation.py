@@ -96,7 +96,7 @@ class Generation:
         """
         path = self.path(name)
         try:
-            return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+            return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
         except (OSError, ValueError, EOFError) as error:
             raise IndexStoreError(f"{path}: not a readable array ({error}); {REBUILD}") from error
 
@@ -105,7 +105,7 @@ class Generation:
         path = self.path(name)
         try:
             size = path.stat().st_size
-            flat: Array = np.memmap(path, dtype=dtype, mode="r") if size else np.zeros(0, dtype)
+            flat = np.asarray(np.memmap(path, dtype=dtype, mode="r")) if size else np.zeros(0, dtype)
             return flat.reshape(-1, columns) if columns else flat
         except (OSError, ValueError) as error:
             raise IndexStoreError(f"{path}: unreadable ({error}); {REBUILD}") from error

@@ -17,9 +17,15 @@ class EncodedQuery:
         terms: four arrays of known term ids, repeated as often as the query uses them.
         own_weights: ``[4]`` float64, ``bm25(q, q)`` in each view.
         present: ``[4]`` bool, the views that the query has.
+        raw: ``[4, d]`` vectors as the embedder gave them.
+        words: of each view, known or not.
+        generation: of the index that the rest was computed for.
     """
 
     vectors: npt.NDArray[np.float32]
     terms: tuple[npt.NDArray[np.int32], ...]
     own_weights: npt.NDArray[np.float64]
     present: npt.NDArray[np.bool_]
+    raw: npt.NDArray[np.float32]
+    words: tuple[tuple[str, ...], ...]
+    generation: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -49,7 +49,8 @@ class CaseReader:
     ) -> EncodedQuery:
         """Turn a query's views into vectors and terms.
 
-        A query is a case and is compared with cases, so it is embedded as a passage.
+        A query is a case and is compared with cases, so it is embedded as a passage. The last few are
+        remembered, so that a retriever and a re-ranker embed a case once.
 
         Args:
             views: text by view; unknown names are an error, blank texts are absent views.
@@ -60,26 +61,28 @@ class CaseReader:
             IndexStoreError: there is no embedder and ``vectors`` are missing.
             ModelError: the embedder cannot be loaded.
         """
+        state = self._state
         texts = {
             view: views_text.strip() for view, views_text in _by_view(views).items() if views_text.strip()
         }
         if language is None and texts:
             language = detect_language(texts.get(View.GLOBAL) or max(texts.values(), key=len))
-        raw = self._embed(texts) if vectors is None else vectors
-        matrix = np.zeros((len(VIEWS), self._state.meta["dimension"]), np.float32)
-        terms = [np.zeros(0, np.int32) for _ in VIEWS]
-        weights = np.zeros(len(VIEWS))
-        given = [view for view in VIEWS if view in texts]
-        words_of = self._parts.tokenizer.tokenize_many([texts[v] for v in given], [language] * len(given))
-        for view, words in zip(given, words_of, strict=True):
-            i = VIEWS.index(view)
-            matrix[i] = self._state.transforms[i].apply(np.asarray(raw[view])[None, :])[0]
-            known = [self._state.vocabulary[word] for word in words if word in self._state.vocabulary]
-            unknown = Counter(word for word in words if word not in self._state.vocabulary)
-            terms[i] = np.array(known, np.int32)
-            weights[i] = self._state.sparse[i].own_weight(terms[i], list(unknown.values()))
-        present = np.array([view in texts for view in VIEWS])
-        return EncodedQuery(matrix, tuple(terms), weights, present)
+        key = _key_of(texts, language)
+        remembered = state.encoded.get(key) if vectors is None else None
+        if remembered is not None:
+            return remembered
+        given = self._embed(texts) if vectors is None else vectors
+        raw = np.zeros((len(VIEWS), state.meta["dimension"]), np.float32)
+        words: list[tuple[str, ...]] = [()] * len(VIEWS)
+        there = [view for view in VIEWS if view in texts]
+        cut = self._parts.tokenizer.tokenize_many([texts[v] for v in there], [language] * len(there))
+        for view, found in zip(there, cut, strict=True):
+            raw[VIEWS.index(view)] = given[view]
+            words[VIEWS.index(view)] = tuple(found)
+        encoded = state.encode(raw, tuple(words), np.array([view in texts for view in VIEWS]))
+        if vectors is None:
+            state.encoded.put(key, encoded)
+        return encoded
 
     def _embed(self, texts: Mapping[View, str]) -> dict[View, npt.NDArray[np.float32]]:
         embedder = self._parts.required()
@@ -98,28 +101,31 @@ class CaseReader:
         """Score the union of each channel's best records in all eight channels.
 
         Args:
-            encoded: the query.
+            encoded: the query; one that was encoded before the index changed is brought up to date.
             candidates: how many records each channel proposes.
             exclude: ids of records that are no evidence; others move up.
             extra_rows: rows to score as well.
         """
+        state = self._state
+        if encoded.generation != state.generation.name:
+            encoded = state.encode(encoded.raw, encoded.words, encoded.present)
         faiss.omp_set_num_threads(self._threads)
-        found = (self._state.rows.get(record) for record in exclude)
+        found = (state.rows.get(record) for record in exclude)
         excluded = np.array([row for row in found if row is not None], np.int64)
         pools = [] if extra_rows is None else [np.setdiff1d(np.asarray(extra_rows, np.int64), excluded)]
         overlaps: dict[int, npt.NDArray[np.float32]] = {}
         views = np.flatnonzero(encoded.present).tolist()
         for i in views:
             if np.any(encoded.vectors[i]):
-                pools.append(self._state.dense[i].nearest(encoded.vectors[i], candidates, excluded))
+                pools.append(state.dense[i].nearest(encoded.vectors[i], candidates, excluded))
             if len(encoded.terms[i]) and encoded.own_weights[i] > 0:
-                overlaps[i] = self._state.sparse[i].scores(encoded.terms[i])
+                overlaps[i] = state.sparse[i].scores(encoded.terms[i])
                 overlaps[i][excluded] = 0
                 pools.append(top(overlaps[i], candidates))
         rows = np.unique(np.concatenate(pools)) if pools else np.zeros(0, np.int64)
         scores = np.zeros((len(rows), len(VIEWS), len(Channel)), np.float32)
         for i in views:
-            scores[:, i, Channel.DENSE] = self._state.dense[i].scores(encoded.vectors[i], rows)
+            scores[:, i, Channel.DENSE] = state.dense[i].scores(encoded.vectors[i], rows)
             if i in overlaps:
                 scores[:, i, Channel.SPARSE] = np.minimum(overlaps[i][rows] / encoded.own_weights[i], 1)
         return ChannelScores(rows.astype(np.int64, copy=False), scores, encoded.present)
@@ -251,3 +257,8 @@ class CaseReader:
 
 def _by_view(views: Mapping[View, str] | Mapping[str, str]) -> dict[View, str]:
     return {View(name): text for name, text in views.items()}
+
+
+def _key_of(texts: Mapping[View, str], language: str | None) -> bytes:
+    content = "\x1f".join([language or "", *(f"{view}\x1e{text}" for view, text in texts.items())])
+    return hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest()

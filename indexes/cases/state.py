@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+from collections import Counter, OrderedDict
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,12 +17,35 @@ from ...records.schema import VIEWS, View
 from ..generation import Generation
 from . import dense
 from .dense import AnnOptions, DenseChannel
+from .encoded import EncodedQuery
 from .sparse import Postings, SparseChannel
 from .tables import Columns, Names
 from .update import ranks_of, read_whitening
 from .whitening import Whitening
 
+_REMEMBERED = 16
 _REBUILD = "rebuild it with `wardround cases build`"
+
+
+class Recent:
+    """The last few encoded queries by key; safe to use from several threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: OrderedDict[bytes, EncodedQuery] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: bytes) -> EncodedQuery | None:
+        """What is held under a key."""
+        with self._lock:
+            return self._held.get(key)
+
+    def put(self, key: bytes, encoded: EncodedQuery) -> None:
+        """Hold a query, and let the oldest go."""
+        with self._lock:
+            self._held[key] = encoded
+            while len(self._held) > self._most:
+                self._held.popitem(last=False)
 
 
 @dataclass(frozen=True)
@@ -36,6 +61,7 @@ class State:
         transforms: of vectors, by view.
         dense: channels by view.
         sparse: channels by view.
+        encoded: the last few queries.
     """
 
     generation: Generation
@@ -46,6 +72,25 @@ class State:
     transforms: list[Whitening]
     dense: list[DenseChannel]
     sparse: list[SparseChannel]
+    encoded: Recent = field(default_factory=lambda: Recent(_REMEMBERED))
+
+    def encode(
+        self,
+        raw: npt.NDArray[np.float32],
+        words: tuple[tuple[str, ...], ...],
+        present: npt.NDArray[np.bool_],
+    ) -> EncodedQuery:
+        """Vectors ``[4, d]`` and words of four views as this state compares them."""
+        vectors = np.zeros_like(raw)
+        terms, weights = [], np.zeros(len(VIEWS))
+        for i, found in enumerate(words):
+            if present[i]:
+                vectors[i] = self.transforms[i].apply(raw[i : i + 1])[0]
+            numbers = [self.vocabulary.get(word, -1) for word in found]
+            terms.append(np.array([number for number in numbers if number >= 0], np.int32))
+            unknown = Counter(word for word, number in zip(found, numbers, strict=True) if number < 0)
+            weights[i] = self.sparse[i].own_weight(terms[i], list(unknown.values()))
+        return EncodedQuery(vectors, tuple(terms), weights, present, raw, words, self.generation.name)
 
     @property
     def meta(self) -> dict[str, Any]:

@@ -279,3 +279,22 @@ def test_vectors_may_be_given_where_they_are_known(index):
     vectors = {view: embedder.encode([text])[0] for view, text in views.items()}
     given, own = index.encode_query(views, vectors=vectors), index.encode_query(views)
     assert np.allclose(given.vectors, own.vectors)
+
+
+def test_a_case_is_embedded_once_for_all_who_ask(index):
+    embedder = PlainEmbedder()
+    again = CaseIndex.open(index.path, **parts(embedder=embedder))
+    encoded = [reader.encode_query(case(300).views, "en") for reader in (again, again.snapshot(), again)]
+    assert len(embedder.asked) == len(set(case(300).views.values()))
+    assert encoded[0] is encoded[2]
+
+
+def test_a_query_encoded_before_a_change_is_searched_as_if_encoded_after(tmp_path):
+    changing = CaseIndex.build(map(case, range(60)), tmp_path / "cases", **parts())
+    before = changing.encode_query(case(70, words=90).views, "en")
+    changing.delete([f"r{n}" for n in range(20)])
+    changing.add(case(n, words=90) for n in range(60, 80))
+    after = changing.encode_query(case(70, words=90).views, "en")
+    old, new = changing.search(before), changing.search(after)
+    assert np.array_equal(old.rows, new.rows)
+    assert np.allclose(old.scores, new.scores)
