@@ -182,12 +182,12 @@ def test_every_page_of_the_docs_is_reached_from_the_index() -> None:
     unreached = [
         page.relative_to(ROOT / "docs").as_posix()
         for page in (ROOT / "docs").rglob("*.md")
-        if page.name != "index.md" and page.relative_to(ROOT / "docs").as_posix() not in index
+        if page.name != "index.md" and page.parent.name != "decisions" and page.name not in index
     ]
     assert unreached == []
 
 
-def test_every_setting_is_documented() -> None:
+def test_every_setting_is_documented_with_its_default() -> None:
     from wardround.settings import Settings
 
     page = (ROOT / "docs" / "configuration.md").read_text("utf-8")
@@ -195,6 +195,16 @@ def test_every_setting_is_documented() -> None:
     sections = {"": top} | {part.split("]`**")[0]: part for part in rest}
     for name, info in Settings.model_fields.items():
         fields = getattr(info.annotation, "model_fields", None)
-        for key in fields or [name]:
-            assert f"\n| `{key}` |" in sections[name if fields else ""], f"{name}.{key}"
+        for key, field in (fields or {name: info}).items():
+            rows = [
+                line
+                for line in sections[name if fields else ""].splitlines()
+                if line.startswith(f"| `{key}` |")
+            ]
+            assert len(rows) == 1, f"{name}.{key}"
+            told = rows[0].split("|")[2].strip()
+            if told.startswith("`"):
+                default = field.get_default(call_default_factory=True)
+                literal = tomllib.loads(f"x = {told.strip('`')}")["x"] if "/" not in told else told.strip("`")
+                assert literal == (str(default) if isinstance(default, Path) else default), f"{name}.{key}"
     assert set(sections) - {""} <= set(Settings.model_fields)
