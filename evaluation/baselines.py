@@ -64,7 +64,7 @@ def baseline(rank: Rank, mix: RankingMix = FLAT, *, best_record: bool = False) -
                 ranked = _by_best_record(fused, labels, len(keys), tie)
             else:
                 ranked = rank_labels(fused, fused, labels, belief, mix, tie=tie)
-            values, raw = signs(ranked, fused, labels, channels, belief)
+            values, raw = signs(ranked, fused, fused, labels=labels, channels=channels, belief=belief)
             return ranked, values, raw.raw
 
         seen, right = [], []
@@ -125,7 +125,7 @@ def general_views(
     channels: Floats, present: npt.NDArray[np.bool_], scores: Floats, who: Question | Asked
 ) -> tuple[Floats, LabelBelief]:
     row = ViewWeights.shipped().general_only().row(None, present, headed=who.headed)
-    return np.asarray(channels.reshape(len(channels), -1) @ row.ravel(), np.float32), no_belief(len(scores))
+    return np.asarray(channels.reshape(len(channels), 8) @ row.ravel(), np.float32), no_belief(len(scores))
 
 
 def scores_alone(

@@ -164,7 +164,7 @@ class Lessons:
         for one in self.asked:
             label = int(self.table.labels[one.row])
             row = weights.row(one.patient.department, one.present & used, headed=one.headed)
-            fused = (one.channels.reshape(len(one.rows), -1) @ row.ravel()).astype(np.float32)
+            fused = (one.channels.reshape(len(one.rows), 8) @ row.ravel()).astype(np.float32)
             labels = self.table.labels[one.rows]
             best = (
                 np.argsort(-one.scores, kind="stable")[: mix.proposals] if learned else np.zeros(0, np.int64)

@@ -19,11 +19,10 @@ Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
-FEATURES = (
-    "chance", "lead", "vote", "vote_lead", "top", "margin", "consensus", "agreement", "words_agree",
-    "learned_chance", "learned_lead", "learned_agrees", "support",
-)  # fmt: skip
-"""Signs of a good answer, in the order of :func:`signs`."""
+FEATURES = ("chance", "learned", "record", "vote", "agreement")
+"""Signs of a good answer, in the order of :func:`signs`: logit of the leader's share, its learned score, the
+similarity of its best record, its share of the vote, and the share of channels whose first record agrees. More
+signs than these fitted the records they were chosen on and no others."""
 
 
 @dataclass(frozen=True)
@@ -220,13 +219,20 @@ def rank_labels(
 
 
 def signs(
-    ranked: RankedLabels, scores: Floats, labels: Ints, channels: Floats, belief: LabelBelief
+    ranked: RankedLabels,
+    scores: Floats,
+    fused: Floats,
+    *,
+    labels: Ints,
+    channels: Floats,
+    belief: LabelBelief,
 ) -> tuple[Doubles, RawConfidence]:
     """Features that tell a good ranking from a bad one, and MAP-RAG's raw confidence.
 
     Args:
         ranked: labels.
         scores: ``[k]`` re-ranked records.
+        fused: ``[k]`` their similarity.
         labels: ``[k]`` their labels.
         channels: ``[k, 4, 2]`` channel scores.
         belief: about labels.
@@ -238,29 +244,14 @@ def signs(
     if not len(ranked.order):
         return np.zeros(len(FEATURES)), raw
     leader = int(ranked.order[0])
-    chance = float(ranked.shares[0])
-    second = float(ranked.shares[1]) if len(ranked.order) > 1 else 0.0
-    vote = float(ranked.votes[leader])
-    rival = np.delete(ranked.votes, leader).max(initial=0.0)
-    flat = channels.reshape(len(labels), -1)
+    own = labels == leader
+    flat = channels.reshape(len(labels), 8)
     speaking = [i for i in range(flat.shape[1]) if len(flat) and flat[:, i].max() > 0]
-    firsts = [int(labels[int(flat[:, i].argmax())]) for i in speaking]
-    agreement = float(np.mean([first == leader for first in firsts])) if firsts else 0.0
-    words = float(labels[int(flat[:, -1].argmax())] == leader) if len(flat) else 0.0
-    learned_chance = learned_lead = learned_agrees = 0.0
-    if belief.chance is not None and len(belief.chance):
-        two = np.sort(belief.chance)[-2:]
-        learned_chance = _logit(float(belief.chance[leader]))
-        learned_lead = float(two[-1] - two[0]) if len(two) > 1 else float(two[-1])
-        learned_agrees = float(int(belief.chance.argmax()) == leader)
-    support = float(np.log1p((labels == leader).sum()))
-    values = np.array(
-        [
-            _logit(chance), chance - second, vote, vote - float(rival), raw.top, raw.margin, raw.consensus, agreement,
-            words, learned_chance, learned_lead, learned_agrees, support,
-        ]
-    )  # fmt: skip
-    return values, raw
+    firsts = [bool(own[int(flat[:, i].argmax())]) for i in speaking]
+    learned = float(belief.scores[leader]) if belief.scores is not None else 0.0
+    best = float(fused[own].max(initial=0.0))
+    agreement = float(np.mean(firsts)) if firsts else 0.0
+    return np.array([_logit(float(ranked.shares[0])), learned, best, float(ranked.votes[leader]), agreement]), raw
 
 
 def _logit(chance: float) -> float:

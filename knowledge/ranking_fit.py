@@ -220,7 +220,9 @@ def fit_calibration(
             mix,
             tie=lambda i: i.to_bytes(4, "big"),
         )
-        rows.append(signs(ranked, scores, case.labels, case.channels, belief)[0])
+        rows.append(signs(
+                ranked, scores, case.fused, labels=case.labels, channels=case.channels, belief=belief
+            )[0])
         right.append(bool(len(ranked.order)) and int(ranked.order[0]) == case.label)
     values = np.stack(rows) if rows else np.zeros((0, len(FEATURES)))
     hits = np.array(right, bool)

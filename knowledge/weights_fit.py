@@ -111,7 +111,7 @@ class _Batch:
         sizes = np.array([len(e.agrees) for e in examples])
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         return cls(
-            np.concatenate([e.scores.reshape(len(e.agrees), -1) for e in examples]).astype(np.float64),
+            np.concatenate([e.scores.reshape(len(e.agrees), 8) for e in examples]).astype(np.float64),
             np.concatenate([e.agrees for e in examples]).astype(np.float64),
             starts,
             np.stack([np.repeat(e.present, 2) for e in examples]).astype(np.float64),

@@ -15,6 +15,7 @@ from ..knowledge.labels import LabelSpace
 from ..knowledge.ranking import rank_labels, rerank
 from ..query import ClinicalQuery
 from ..retrievers.case_ranker import CaseRanker, Prior, RankingPlan
+from ..retrievers.case_ranking import hide_from_models
 from ..retrievers.ordering import tie_key
 
 
@@ -112,6 +113,7 @@ class ClinicalPriorReranker(BaseNodePostprocessor):
                     "prior_weight": mix.prior if belief.prior is not None else 0.0,
                 },
             }
+            hide_from_models(node)
             node.score = float(scores[place])
         order = sorted(
             range(len(nodes)),

@@ -190,7 +190,7 @@ class CaseRanker:
                 encoded, candidates=self.candidates, exclude=exclude, extra_rows=self.rows_of(proposals)
             )
         weights = models.weights.row(patient.department, encoded.present & used, headed=headed)
-        fused = np.asarray(found.scores.reshape(len(found.rows), -1) @ weights.ravel(), np.float32)
+        fused = np.asarray(found.scores.reshape(len(found.rows), 8) @ weights.ravel(), np.float32)
         kept = select_records(fused, self.labels[found.rows], proposals, mix)
         rows, fused, channels = found.rows[kept], fused[kept], found.scores[kept] * used[None, :, None]
         labels = self.labels[rows]
@@ -208,7 +208,7 @@ class CaseRanker:
             tie=lambda label: tie_key(self.seed, query_id, models.keys[label]),
             effects=(lambda label: self._effect(active, label)) if plan.rules else None,
         )
-        values, raw = signs(ranked, after, labels, channels, belief)
+        values, raw = signs(ranked, after, fused, labels=labels, channels=channels, belief=belief)
         return CaseRanking(
             cases=cases,
             rows=rows,

@@ -132,6 +132,15 @@ class PreparedCase:
     exclude: frozenset[str]
 
 
+_EXPLAINING = ("label", "prior", "rules", "label_share", "vote_share", "score_parts")
+
+
+def hide_from_models(node: NodeWithScore) -> None:
+    """Keep what only explains a ranking out of prompts and embeddings."""
+    for hidden in (node.node.excluded_llm_metadata_keys, node.node.excluded_embed_metadata_keys):
+        hidden.extend(key for key in _EXPLAINING if key not in hidden)
+
+
 def nodes_of(ranking: CaseRanking, models: LearnedModels) -> list[NodeWithScore]:
     """The records as LlamaIndex nodes, best first, each with what brought it in and its diagnosis' share."""
     share = {
@@ -163,6 +172,7 @@ def nodes_of(ranking: CaseRanking, models: LearnedModels) -> list[NodeWithScore]
             }
         else:
             node.node.metadata |= {"label": None, "prior": None, "rules": [], "label_share": 0.0}
+        hide_from_models(node)
         node.score = float(ranking.scores[place])
         out.append(node)
     return out

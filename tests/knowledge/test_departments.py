@@ -5,7 +5,16 @@ from wardround.knowledge.departments import known_departments, normalise_departm
 
 
 @pytest.mark.parametrize(
-    "written", ["Ophthalmology", "ophthalmolgy", "Dept. of Ophthalmology", "眼科", "眼科门诊", "Eye clinic", "OPHTHALMOLOGY "]
+    "written",
+    [
+        "Ophthalmology",
+        "ophthalmolgy",
+        "Dept. of Ophthalmology",
+        "眼科",
+        "眼科门诊",
+        "Eye clinic",
+        "OPHTHALMOLOGY ",
+    ],
 )
 def test_every_way_of_writing_ophthalmology_is_ophthalmology(written):
     assert normalise_department(written) == "ophthalmology"

@@ -11,7 +11,8 @@ GLAUCOMA = ("Primary open-angle glaucoma", "H40.11")
 
 
 @pytest.mark.parametrize(
-    "text", ["IOP OD 42 mmHg", "Intraocular pressure was 28", "眼压：右42mmHg", "右眼圧 35 mmHg", "眼压 ３６ mmHg"]
+    "text",
+    ["IOP OD 42 mmHg", "Intraocular pressure was 28", "眼压：右42mmHg", "右眼圧 35 mmHg", "眼压 ３６ mmHg"],
 )
 def test_a_high_eye_pressure_supports_glaucoma_in_any_language(text):
     active = shipped_rules().active(text, department="眼科")

@@ -21,7 +21,11 @@ def test_the_shipped_table_has_the_papers_examples():
     assert practice[history].sum() > practice[exam].sum()
 
 
-@given(st.lists(st.booleans(), min_size=4, max_size=4), st.sampled_from([None, "眼科", "GP", "nowhere"]), st.booleans())
+@given(
+    st.lists(st.booleans(), min_size=4, max_size=4),
+    st.sampled_from([None, "眼科", "GP", "nowhere"]),
+    st.booleans(),
+)
 def test_a_row_is_never_negative_and_sums_to_one_over_the_views_that_are_there(present, department, headed):
     there = np.array(present)
     row = ViewWeights.shipped().row(department, there, headed=headed)
@@ -50,7 +54,9 @@ def test_a_table_that_breaks_its_schema_names_file_and_key(tmp_path):
 def test_two_rows_for_one_department_are_refused(tmp_path):
     path = tmp_path / "weights.toml"
     row = "global = { dense = 1, sparse = 1 }\n"
-    path.write_text(f"[general]\n{row}[departments.'眼科']\n{row}[departments.ophthalmology]\n{row}", encoding="utf-8")
+    path.write_text(
+        f"[general]\n{row}[departments.'眼科']\n{row}[departments.ophthalmology]\n{row}", encoding="utf-8"
+    )
     with pytest.raises(SettingsError, match="ophthalmology"):
         ViewWeights.load(path)
 

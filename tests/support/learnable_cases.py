@@ -7,7 +7,7 @@ from plain_cases import PlainEmbedder
 from wardround.indexes.cases import CaseIndex
 from wardround.records.schema import Diagnosis, OutpatientRecord
 
-DISEASES = ("glaucoma", "cataract", "asthma", "gout", "migraine", "eczema", "anaemia", "scabies")
+DISEASES = ("glaucoma", "cataract", "asthma", "gout", "migraine", "eczema", "anemia", "scabies")
 CLINIC_OF = {"glaucoma": "ophthalmology", "cataract": "ophthalmology", "eczema": "dermatology"}
 
 
@@ -40,7 +40,9 @@ def learnable_case(number, *, diseases=DISEASES, hardness=0.5, coded=False, head
         sex="FM"[number % 2],
         language="en",
         text=text,
-        diagnoses=[Diagnosis(name=disease, code=f"X{number % len(diseases)}0.{number % 3}" if coded else None)],
+        diagnoses=[
+            Diagnosis(name=disease, code=f"X{number % len(diseases)}0.{number % 3}" if coded else None)
+        ],
     )
 
 
