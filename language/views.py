@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from .cues import sort_sentences
@@ -12,6 +13,7 @@ EVIDENCE_VIEWS = ("chief_complaint", "history", "examination")
 GLOBAL_VIEW = "global"
 
 _LEFT_OUT = frozenset({"diagnosis", "plan"})
+_HEADING_MARK = re.compile(r"[\n:：【\[■□●◆#*]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ def split_views(text: str, language: str | None = None) -> ViewSplit:
     """
     served: Language = served_language(language, text)
     sections = read_sections(text)
+    if _is_terse(text, sections):
+        sections = [Section(None, "", 0, 0, len(text))]
     headed = any(section.kind in EVIDENCE_VIEWS for section in sections)
     spans = [span for section in sections for span in _spans_of(section, text, served, sections)]
     spans = [span for span in (_trimmed(text, span) for span in spans) if span.start < span.end]
@@ -67,6 +71,16 @@ def split_views(text: str, language: str | None = None) -> ViewSplit:
             views[view] = joined
     diagnosis = "\n".join(text[span.start : span.end] for span in spans if span.view == "diagnosis")
     return ViewSplit(views, headed, diagnosis or None, tuple(spans))
+
+
+def _is_terse(text: str, sections: list[Section]) -> bool:
+    """Whether what looks like headings is all there is, unmarked and on one line: "IOP 50" is a finding."""
+    line = text.strip()
+    return (
+        not _HEADING_MARK.search(line)
+        and all(section.kind in EVIDENCE_VIEWS for section in sections)
+        and not any(text[section.body_start : section.end].strip() for section in sections)
+    )
 
 
 def _spans_of(section: Section, text: str, language: Language, sections: list[Section]) -> list[ViewSpan]:

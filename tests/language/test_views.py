@@ -351,3 +351,15 @@ def test_work_grows_in_proportion_to_the_text():
     for piece in ("x-", "Exam: x. ", "S: x O: y A: z ", "诊断：", "a:", " \n", "[x]"):
         small, large = steps(piece * 60), steps(piece * 600)
         assert large < 12 * small + 2_000, piece
+
+
+@pytest.mark.parametrize("text", ["IOP 50", "BP 180/110", "HR 120", "血压 180/110"])
+def test_a_finding_that_is_named_like_a_heading_is_still_a_finding(text: str) -> None:
+    split = split_views(text)
+    assert split.views["global"] == text
+    assert not split.headed
+
+
+@pytest.mark.parametrize("text", ["Chief complaint:", "History:\nExamination:", "【主诉】"])
+def test_headings_with_nothing_under_them_are_no_case(text: str) -> None:
+    assert split_views(text).views == {}
