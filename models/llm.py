@@ -90,7 +90,7 @@ class ServedLlm:
     @property
     def model(self) -> str:
         """Name as served; the address before the server was first asked."""
-        return (self._served and self._served.model) or self._asked_model or self.base_url
+        return self._llm.model if self._llm else (self._asked_model or self.base_url)
 
     @property
     def context_window(self) -> int:

@@ -234,3 +234,14 @@ def test_settings_reach_the_model():
         llm.complete_json(ASK, SCHEMA)
         (body,) = server.script.seen
     assert (body["max_tokens"], body["temperature"]) == (99, 0.5)
+
+
+def test_the_name_stays_known_after_a_failure_and_a_new_model_is_found_after_a_restart():
+    with MisbehavingServer(status(404), says({"x": 1}), models=["qwen-a"]) as server:
+        llm = ServedLlm(server.url)
+        with pytest.raises(LlmError):
+            llm.complete_json(ASK, SCHEMA)
+        assert llm.model == "qwen-a"
+        server.script.models = ["qwen-b"]
+        llm.complete_json(ASK, SCHEMA)
+        assert llm.model == "qwen-b"

@@ -82,6 +82,7 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     queries, rest = split(labelled(source), cases)
     llm = ServedLlm(url, deadline_s=DEADLINE_S)
+    llm.probe()
     known = {label_of(one.diagnoses[0].name, one.diagnoses[0].code) for one in rest}
     answerable = [label_of(one.diagnoses[0].name, one.diagnoses[0].code) in known for one in queries]
     with tempfile.TemporaryDirectory() as folder:
