@@ -28,11 +28,11 @@ from .rounds import Answerer, Condition, Floats, Fold, Prediction, Question
 Ints = npt.NDArray[np.int32]
 
 FLAT = RankingMix(prior=0.0, power=4.0, neighbours=30, proposals=0)
-TEXT_ONLY = RidgeOptions(department=0.0, age=0.0, smoothing=0.0, power=1.0, ridge=1.0)
+TEXT_ONLY = RidgeOptions(views=0.0, department=0.0, age=0.0, smoothing=0.0, power=1.0, ridge=0.4)
 _WHOLE = VIEWS.index(View.GLOBAL)
 
 Rank = Callable[[Floats, npt.NDArray[np.bool_], Floats, Question | Asked], tuple[Floats, LabelBelief]]
-"""From channel scores ``[n, 4, 2]``, present views and supervised scores to the records' scores and a belief."""
+"""From channel scores ``[n, 4, 2]``, present views and supervised scores to records' scores and a belief."""
 
 
 def baseline(rank: Rank, mix: RankingMix = FLAT, *, best_record: bool = False) -> Condition:
@@ -51,9 +51,9 @@ def baseline(rank: Rank, mix: RankingMix = FLAT, *, best_record: bool = False) -
         row_labels = lessons.table.labels
 
         def one(
-            rows: npt.NDArray[np.int64], channels: Floats, present: npt.NDArray[np.bool_], scores: Floats,
-            who: Question | Asked, name: str,
-        ) -> tuple[RankedLabels, npt.NDArray[np.float64], float]:  # fmt: skip
+            who: Question | Asked, name: str, scores: Floats
+        ) -> tuple[RankedLabels, npt.NDArray[np.float64], float]:
+            rows, channels, present = _seen(who)
             fused, belief = rank(channels, present, scores, who)
             labels = row_labels[rows]
 
@@ -74,9 +74,7 @@ def baseline(rank: Rank, mix: RankingMix = FLAT, *, best_record: bool = False) -
             if lessons.counts[label] == 1:
                 scores = scores.copy()
                 scores[label] = -1.0
-            ranked, values, _ = one(
-                asked.rows, asked.channels, asked.present, scores, asked, fold.index.ids[asked.row]
-            )
+            ranked, values, _ = one(asked, fold.index.ids[asked.row], scores)
             seen.append(values)
             right.append(bool(len(ranked.order)) and int(ranked.order[0]) == label)
         calibration = ConfidenceCalibration.fit(
@@ -84,10 +82,7 @@ def baseline(rank: Rank, mix: RankingMix = FLAT, *, best_record: bool = False) -
         )
 
         def answer(question: Question) -> Prediction:
-            found = question.found
-            ranked, values, raw = one(
-                found.rows, found.scores, question.encoded.present, question.supervised, question, question.id
-            )
+            ranked, values, raw = one(question, question.id, question.supervised)
             return Prediction(
                 tuple((names[i], codes[i]) for i in ranked.order.tolist()),
                 values,
@@ -98,6 +93,12 @@ def baseline(rank: Rank, mix: RankingMix = FLAT, *, best_record: bool = False) -
         return answer
 
     return prepare
+
+
+def _seen(who: Question | Asked) -> tuple[npt.NDArray[np.int64], Floats, npt.NDArray[np.bool_]]:
+    if isinstance(who, Question):
+        return who.found.rows, who.found.scores, who.encoded.present
+    return who.rows, who.channels, who.present
 
 
 def _by_best_record(fused: Floats, labels: Ints, count: int, tie: Callable[[int], bytes]) -> RankedLabels:
@@ -111,7 +112,9 @@ def _by_best_record(fused: Floats, labels: Ints, count: int, tie: Callable[[int]
     return RankedLabels(order, shares[order], shares)
 
 
-def flat(dense: float, sparse: float) -> Callable[..., tuple[Floats, LabelBelief]]:
+def flat(dense: float, sparse: float) -> Rank:
+    """The whole text alone, its two channels weighted."""
+
     def rank(
         channels: Floats, present: npt.NDArray[np.bool_], scores: Floats, who: object
     ) -> tuple[Floats, LabelBelief]:
@@ -124,6 +127,7 @@ def flat(dense: float, sparse: float) -> Callable[..., tuple[Floats, LabelBelief
 def general_views(
     channels: Floats, present: npt.NDArray[np.bool_], scores: Floats, who: Question | Asked
 ) -> tuple[Floats, LabelBelief]:
+    """The four views with the general row of the shipped table."""
     row = ViewWeights.shipped().general_only().row(None, present, headed=who.headed)
     return np.asarray(channels.reshape(len(channels), 8) @ row.ravel(), np.float32), no_belief(len(scores))
 
@@ -131,6 +135,7 @@ def general_views(
 def scores_alone(
     channels: Floats, present: npt.NDArray[np.bool_], scores: Floats, who: object
 ) -> tuple[Floats, LabelBelief]:
+    """No record counts: labels rank by the text-only classifier."""
     del present, who
     nothing = np.zeros(len(channels), np.float32)
     chance = softmax(scores.astype(np.float64) * 12)

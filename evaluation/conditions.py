@@ -18,7 +18,7 @@ CONDITIONS: dict[str, Condition] = {}
 """By name, in the order of the report."""
 
 SAME_AS_OURS = ("no_routing",)
-"""Without a language model every lane ranks alike, so that taking the lanes away changes nothing by construction."""
+"""Without a language model every lane ranks alike: taking them away changes nothing by construction."""
 
 
 def register(name: str) -> Callable[[Condition], Condition]:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
     from .diagnosis_figures import Scored
 
+_COLUMNS = (
+    "condition", "top-1", "95%", "top-3", "95%", "MRR", "AUROC", "ECE", "coverage at 90%", "ms", "p top-1",
+    "p top-3",
+)  # fmt: skip
 _PLOTTED = ("flat_hybrid", "supervised", "map_rag", "ours")
 
 
@@ -67,8 +71,8 @@ def tables_of(result: Mapping[str, Any]) -> str:
         "",
         "top-1, top-3 and MRR are over answerable queries; AUROC, ECE and coverage over all.",
         "",
-        "| condition | top-1 | 95% | top-3 | 95% | MRR | AUROC | ECE | covers at 90% | ms | p top-1 | p top-3 |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "| " + " | ".join(_COLUMNS) + " |",
+        "|---" * len(_COLUMNS) + "|",
     ]
     for name, figures in result["conditions"].items():
         test = result["mcnemar"].get(f"ours_vs_{name}", {})

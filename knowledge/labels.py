@@ -26,7 +26,9 @@ _NAMES = Path(__file__).parent / "data" / "names.toml"
 _ICD_CODE = re.compile(r"[A-Z][0-9][0-9A-Z](?:\.?[0-9A-Z]{1,4})?[*+†]?")
 _BRACKETED = re.compile(r"\s*[(\[{]([^()\[\]{}]*)[)\]}]\s*")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-_SPACED_CJK = re.compile(r"(?<=[\u3040-\u30ff\u3400-\u9fff])\s+(?=[\w])|(?<=\w)\s+(?=[\u3040-\u30ff\u3400-\u9fff])")
+_SPACED_CJK = re.compile(
+    r"(?<=[\u3040-\u30ff\u3400-\u9fff])\s+(?=[\w])|(?<=\w)\s+(?=[\u3040-\u30ff\u3400-\u9fff])"
+)
 _APOSTROPHE = re.compile(r"['’`´‘]s?\b")
 _NOT_WORD = re.compile(r"[^\w+]+|_+")
 
@@ -130,7 +132,9 @@ class LabelSpace:
         names: of each label, the commonest wording.
     """
 
-    def __init__(self, mode: LabelMode, coded_name: dict[str, str], keys: Sequence[str], names: Sequence[str]) -> None:
+    def __init__(
+        self, mode: LabelMode, coded_name: dict[str, str], keys: Sequence[str], names: Sequence[str]
+    ) -> None:
         self.mode = mode
         self._coded_name = coded_name
         self.keys = list(keys)

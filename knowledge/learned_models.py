@@ -74,7 +74,7 @@ class LearnedModels:
         Weights of the table, the frequency prior, a vote of the ten best records with their plain scores;
         nothing learned.
         """
-        mix = RankingMix(prior=0.2, power=1.0, neighbours=10, proposals=0)
+        mix = RankingMix(frequency=self.mix.frequency, power=1.0, neighbours=10, proposals=0)
         weights = table or ViewWeights.shipped()
         return replace(self, weights=weights, mix=mix, calibration=None, scorer=None)
 

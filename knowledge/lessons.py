@@ -16,7 +16,7 @@ from .learned import CaseTable, LabelScorer, Patient
 from .learned_models import LearnedModels, department_evidence, label_rows
 from .priors import DiagnosisPrior
 from .ranking import RankingMix, select_records
-from .ranking_fit import Belief, LeftOut, fit_calibration, fit_mix
+from .ranking_fit import Belief, LeftOut, fit_calibration, fit_frequency, fit_mix
 from .ridge import RidgeOptions
 from .source import CaseSource, Payload
 from .weights import ViewWeights
@@ -221,8 +221,8 @@ class Lessons:
         cases = self.left_out(weights, mix, views=views, learned=learned)
         if learned:
             mix = fit_mix(cases if retrieval else [case.alone() for case in cases], mix)
-        elif not frequency:
-            mix = mix.but(prior=0.0)
+        if frequency:
+            mix = fit_frequency(cases, mix)
         kind = Belief.LEARNED if learned else Belief.FREQUENCY if frequency else Belief.NONE
         calibration, right = fit_calibration(cases, mix, kind, retrieval=retrieval)
         answerable = np.array([case.answerable for case in cases], bool)
@@ -253,13 +253,14 @@ class Lessons:
         )
 
     def calibrated(self, models: LearnedModels, *, frequency: bool) -> LearnedModels:
-        """The same models with a calibration of their own.
+        """The same models with a calibration, and where it counts a λ, of their own.
 
         Args:
             models: without a scorer.
             frequency: whether they re-rank by the frequency prior.
         """
         cases = self.left_out(models.weights, models.mix, learned=False)
+        mix = fit_frequency(cases, models.mix) if frequency else models.mix
         kind = Belief.FREQUENCY if frequency else Belief.NONE
-        calibration, _ = fit_calibration(cases, models.mix, kind)
-        return replace(models, calibration=calibration if cases else None)
+        calibration, _ = fit_calibration(cases, mix, kind)
+        return replace(models, mix=mix, calibration=calibration if cases else None)

@@ -21,8 +21,8 @@ Ints = npt.NDArray[np.int32]
 
 FEATURES = ("chance", "learned", "record", "vote", "agreement")
 """Signs of a good answer, in the order of :func:`signs`: logit of the leader's share, its learned score, the
-similarity of its best record, its share of the vote, and the share of channels whose first record agrees. More
-signs than these fitted the records they were chosen on and no others."""
+similarity of its best record, its share of the vote, and the share of channels whose first record agrees.
+More signs than these fitted the records they were chosen on and no others."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class RankingMix:
     """How records, learned scores and the department are weighed against each other.
 
     Attributes:
-        prior: share of the clinical prior in a record's score (lambda).
+        prior: share of the learned prior in a record's score (lambda).
+        frequency: lambda where the prior is the frequency of diagnoses alone.
         power: on a record's score in the vote.
         neighbours: how many records vote.
         proposals: so many labels that the learned prior puts first bring their best record in.
@@ -41,6 +42,7 @@ class RankingMix:
     """
 
     prior: float = 0.2
+    frequency: float = 0.05
     power: float = 4.0
     neighbours: int = 30
     proposals: int = 10
@@ -57,6 +59,10 @@ class RankingMix:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Inverse of :meth:`to_json`."""
         return cls(**data)
+
+    def under(self, belief: LabelBelief) -> RankingMix:
+        """The same with the lambda that belongs to the kind of prior."""
+        return self.but(prior=self.frequency) if belief.scores is None else self
 
     def but(self, **changes: Any) -> RankingMix:
         """The same with changes."""
@@ -251,7 +257,9 @@ def signs(
     learned = float(belief.scores[leader]) if belief.scores is not None else 0.0
     best = float(fused[own].max(initial=0.0))
     agreement = float(np.mean(firsts)) if firsts else 0.0
-    return np.array([_logit(float(ranked.shares[0])), learned, best, float(ranked.votes[leader]), agreement]), raw
+    return np.array(
+        [_logit(float(ranked.shares[0])), learned, best, float(ranked.votes[leader]), agreement]
+    ), raw
 
 
 def _logit(chance: float) -> float:

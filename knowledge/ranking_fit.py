@@ -30,6 +30,7 @@ Ints = npt.NDArray[np.int32]
 
 FEWEST_ANSWERABLE = 30
 PRIOR_SHARES = (0.0, 0.1, 0.2, 0.35)
+FREQUENCY_SHARES = (0.01, 0.03, 0.06, 0.12, 0.2)
 POWERS = (4.0, 8.0)
 MOST_CHOICES = 100
 LEAST_GAIN = 0.002
@@ -123,6 +124,26 @@ def fit_mix(cases: Sequence[LeftOut], start: RankingMix) -> RankingMix:
     )
 
 
+def fit_frequency(cases: Sequence[LeftOut], mix: RankingMix) -> RankingMix:
+    """The λ of the frequency prior with which re-ranked records rank best, at least .01.
+
+    Args:
+        cases: left-out records; fewer than 30 answerable ones leave the default.
+        mix: how records vote.
+    """
+    asked = [case for case in cases if case.answerable]
+    if len(asked) < FEWEST_ANSWERABLE:
+        return mix
+    choices = _Choices.of(asked)
+    share, reached = mix.frequency, -np.inf
+    for tried in FREQUENCY_SHARES:
+        votes = choices.votes(asked, mix.but(frequency=tried), Belief.FREQUENCY)
+        value = choices.reciprocal_rank(votes)
+        if value > reached + LEAST_GAIN:
+            share, reached = tried, value
+    return mix.but(frequency=share)
+
+
 @dataclass(frozen=True)
 class _Choices:
     """The labels among which each left-out record's own has to be chosen, as arrays ``[cases, choices]``."""
@@ -155,11 +176,12 @@ class _Choices:
             possible,
         )
 
-    def votes(self, cases: Sequence[LeftOut], mix: RankingMix) -> Doubles:
+    def votes(self, cases: Sequence[LeftOut], mix: RankingMix, kind: Belief = Belief.LEARNED) -> Doubles:
         """Vote shares of the choices under a mix."""
         rows = []
         for case, pick in zip(cases, self.picks, strict=True):
-            scores, _ = rerank(case.fused, case.labels, case.belief(mix).prior, None, mix)
+            belief = case.belief(mix, kind)
+            scores, _ = rerank(case.fused, case.labels, belief.prior, None, mix.under(belief))
             rows.append(vote_shares(scores, case.labels, len(case.known), mix)[pick])
         return np.stack(rows)
 
@@ -210,7 +232,7 @@ def fit_calibration(
     right = []
     for case in cases:
         belief = case.belief(mix, kind)
-        scores, _ = rerank(case.fused, case.labels, belief.prior, None, mix)
+        scores, _ = rerank(case.fused, case.labels, belief.prior, None, mix.under(belief))
         seen = case if retrieval else case.alone()
         ranked = rank_labels(
             scores[: len(seen.fused)],
@@ -220,9 +242,9 @@ def fit_calibration(
             mix,
             tie=lambda i: i.to_bytes(4, "big"),
         )
-        rows.append(signs(
-                ranked, scores, case.fused, labels=case.labels, channels=case.channels, belief=belief
-            )[0])
+        rows.append(
+            signs(ranked, scores, case.fused, labels=case.labels, channels=case.channels, belief=belief)[0]
+        )
         right.append(bool(len(ranked.order)) and int(ranked.order[0]) == case.label)
     values = np.stack(rows) if rows else np.zeros((0, len(FEATURES)))
     hits = np.array(right, bool)

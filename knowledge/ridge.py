@@ -36,12 +36,12 @@ class RidgeOptions:
 
     chars: float = 1.0
     dense: float = 0.6
-    views: float = 0.0
-    department: float = 0.5
+    views: float = 0.3
+    department: float = 0.35
     age: float = 0.2
     sex: float = 0.0
-    power: float = 1.5
-    ridge: float = 0.3
+    power: float = 1.0
+    ridge: float = 0.2
     smoothing: float = 0.3
 
     def to_json(self) -> dict[str, float]:

@@ -47,13 +47,12 @@ def choose_options(
 
     reached = judge(best)
     steps: list[list[dict[str, float]]] = [
-        [{"power": 1.5}, {"power": 2.0}],
-        [{"ridge": 0.1}, {"ridge": 1.0}],
+        [{"views": 0.0}, {"views": 0.6}],
+        [{"power": 1.4}],
+        [{"ridge": 0.07}, {"ridge": 0.6}],
         [{"smoothing": 0.0}],
         [{"department": 0.0}, {"department": 1.0}],
     ]
-    if parts.views is not None:
-        steps.insert(0, [{"views": 0.3}, {"views": 0.6}])
     for alternatives in steps:
         for change in alternatives:
             tried = best.but(**change)

@@ -80,7 +80,7 @@ class ClinicalPriorReranker(BaseNodePostprocessor):
         ranker, models = self.ranker, self.ranker.models
         asked = ranker.prepare(query if isinstance(query, ClinicalQuery) else ClinicalQuery.of(query))
         belief = ranker.belief(asked)
-        mix = models.mix if self.weight is None else models.mix.but(prior=self.weight)
+        mix = models.mix.under(belief) if self.weight is None else models.mix.but(prior=self.weight)
         labels = np.array([self._label(node) for node in nodes], np.int32)
         fused = np.array([float(node.score or 0.0) for node in nodes], np.float32)
         active = ranker.active_rules(asked)

@@ -181,6 +181,7 @@ class CaseRanker:
         cases = self.index.snapshot()
         mix = models.mix
         belief = self._belief(encoded, text, patient, scores=scores, plan=plan, own_label=own_label)
+        mix = mix.under(belief)
         proposals = np.zeros(0, np.int32)
         if belief.chance is not None:
             proposals = np.argsort(-belief.chance, kind="stable")[: mix.proposals].astype(np.int32)

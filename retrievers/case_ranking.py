@@ -167,7 +167,9 @@ def nodes_of(ranking: CaseRanking, models: LearnedModels) -> list[NodeWithScore]
                 "score_parts": {
                     "fused": float(ranking.fused[place]),
                     "prior": float(ranking.priors[place]),
-                    "prior_weight": models.mix.prior if ranking.belief.prior is not None else 0.0,
+                    "prior_weight": models.mix.under(ranking.belief).prior
+                    if ranking.belief.prior is not None
+                    else 0.0,
                 },
             }
         else:

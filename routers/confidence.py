@@ -36,7 +36,7 @@ def _label(node: NodeWithScore, place: int) -> str:
 
 
 def lane_of_value(value: float, settings: ConfidenceSettings) -> Lane:
-    """The lane of a confidence: above ``vote_above`` a vote, at most ``deep_below`` step-by-step reasoning."""
+    """The lane of a confidence: a vote above ``vote_above``, step by step up to ``deep_below``."""
     if value > settings.vote_above:
         return Lane.VOTE
     return Lane.DEEP if value <= settings.deep_below else Lane.STANDARD

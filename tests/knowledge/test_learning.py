@@ -7,7 +7,7 @@ from wardround.errors import IndexStoreError
 from wardround.knowledge.learned import CaseTable, LabelScorer, Patient
 from wardround.knowledge.learned_models import LearnedModels
 from wardround.knowledge.learning import Lessons, learn, store, stored, unlearned
-from wardround.knowledge.ridge import RidgeOptions, label_likeness
+from wardround.knowledge.ridge import Likeness, RidgeOptions, label_likeness
 from wardround.query import ClinicalQuery
 from wardround.retrievers.case_ranker import CaseRanker
 
@@ -42,28 +42,12 @@ def test_left_out_scores_are_those_of_a_scorer_that_never_saw_the_record(tmp_pat
     table = CaseTable(learnable_index(tmp_path / "all", 40))
     options = RidgeOptions(smoothing=0.0)
     scorer, left_out = LabelScorer.fit(table, options=options)
-    cases = scorer.ridge.cases
-    rows = np.arange(1, 40)
-    from wardround.knowledge.learned import _targets
-    from wardround.knowledge.ridge import DualRidge
-
-    part, _ = DualRidge.fit(
-        cases.take(rows), _targets(table.labels[rows], label_likeness(table.space.names, 0.0)), options
-    )
-    part.scale = scorer.ridge.scale
-    kernel_scale = DualRidge(options, scorer.ridge.scale, cases.take(rows), part.weights)
-    refitted, _ = _refit(kernel_scale, table.labels[rows], len(table.space))
-    assert np.allclose(left_out[0], refitted.scores(cases.take(np.array([0])))[0], atol=2e-3)
-
-
-def _refit(ridge, labels, count):
-    """The same regression with the full set's scale, since the closed form keeps that."""
-    from wardround.knowledge.ridge import DualRidge, Likeness
-
-    kernel = Likeness(ridge.cases, ridge.cases, views=False).kernel(ridge.options, ridge.scale).astype(float)
-    kernel[np.diag_indices_from(kernel)] += ridge.options.ridge
-    weights = np.linalg.solve(kernel, np.eye(count)[labels]).astype(np.float32)
-    return DualRidge(ridge.options, ridge.scale, ridge.cases, weights), kernel
+    cases, others = scorer.ridge.cases, np.arange(1, 40)
+    kernel = Likeness(cases, cases, views=True).kernel(options, scorer.ridge.scale).astype(float)
+    targets = np.eye(len(table.space))[table.labels[others]]
+    without_first = kernel[np.ix_(others, others)] + options.ridge * np.eye(39)
+    expected = kernel[0, others] @ np.linalg.solve(without_first, targets)
+    assert np.allclose(left_out[0], expected, atol=1e-4)
 
 
 def test_the_words_that_speak_for_a_label_are_its_signs(index):
