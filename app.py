@@ -30,7 +30,7 @@ from .models.ports import JsonLlm
 from .postprocessors.icd10 import Icd10Mapper
 from .query import ClinicalAnswer, ClinicalQuery
 from .records.asking import query_of
-from .records.demo import demo_records
+from .records.demo import demo_records, demo_version
 from .records.intake import Source, admitting, reading
 from .records.progress import Tick, progress
 from .records.schema import OutpatientRecord
@@ -83,7 +83,7 @@ class Wardround:
         """The app over the synthetic records that ship with it, indexed in the user's cache on first use."""
         settings = Settings.load()
         folder = settings.cache or Path(platformdirs.user_cache_dir("wardround"))
-        cases = settings.cases.model_copy(update={"index": folder / "demo-cases"})
+        cases = settings.cases.model_copy(update={"index": folder / f"demo-{demo_version()}"})
         app = cls(settings.model_copy(update={"cases": cases, "privacy": PrivacySettings(deidentified=True)}))
         app._build_demo()
         return app
@@ -339,7 +339,7 @@ class Wardround:
         )
 
     def _build_demo(self) -> None:
-        """Build the demo index where it is missing or was built by another version of anything."""
+        """Build the demo index where it is missing or was built with other models."""
         try:
             fresh = stored(self.cases) is not None
         except IndexStoreError:

@@ -27,6 +27,7 @@ Floats = npt.NDArray[np.float32]
 MOST_ASKED = 800
 """Records that are asked as queries to fit weights, mix and calibration."""
 _FEWEST_RECORDS = 2
+_FEWEST_FOR_SIMILARITY = 100
 
 
 def headed(payload: Payload) -> bool:
@@ -250,6 +251,7 @@ class Lessons:
             calibration=calibration if cases else None,
             scorer=self.scorer if learned else None,
             report=report,
+            least_similar=_least_similar(cases),
         )
 
     def calibrated(self, models: LearnedModels, *, frequency: bool) -> LearnedModels:
@@ -264,3 +266,8 @@ class Lessons:
         kind = Belief.FREQUENCY if frequency else Belief.NONE
         calibration, _ = fit_calibration(cases, mix, kind)
         return replace(models, mix=mix, calibration=calibration if cases else None)
+
+
+def _least_similar(cases: Sequence[LeftOut]) -> float:
+    best = [float(case.fused.max(initial=0.0)) for case in cases]
+    return float(np.percentile(best, 1)) if len(best) >= _FEWEST_FOR_SIMILARITY else 0.0

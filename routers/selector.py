@@ -15,6 +15,7 @@ from llama_index.core.tools.types import ToolMetadata
 from ..errors import SettingsError
 from ..query import ClinicalQuery, Confidence, Lane, Task
 from ..retrievers.case_ranker import CaseRanker
+from ..retrievers.case_ranking import CaseRanking
 from ..settings import ConfidenceSettings
 from .confidence import lane_of
 
@@ -23,7 +24,8 @@ class ClinicalSelector(BaseSelector):
     """Routes a case by how sure its similar records are (MAP-RAG's three routes).
 
     The selector retrieves and re-ranks once, writes evidence and confidence into the query, and chooses by
-    the names of the engines' tools: ``vote``, ``standard`` or ``deep``.
+    the names of the engines' tools: ``vote``, ``standard`` or ``deep``. A case that no record
+    resembles, measured by how records resemble each other, gets no evidence, and the vote refuses it.
 
     Args:
         ranker: from a case to ranked records.
@@ -65,14 +67,23 @@ class ClinicalSelector(BaseSelector):
         nodes = self._ranker.nodes(ranking)
         for postprocessor in self._postprocessors:
             nodes = postprocessor.postprocess_nodes(nodes, query_bundle=asked)
+        lane, reason = self._route(ranking)
         asked.task = Task.DIAGNOSE
         asked.confidence = ranking.confidence
-        asked.evidence = {Task.DIAGNOSE: nodes}
+        asked.evidence = {Task.DIAGNOSE: nodes if lane else []}
         asked.timings_ms = dict(ranking.timings_ms)
         asked.timings_ms["understand"] = (time.perf_counter() - started) * 1000
+        place = _place(choices, lane or Lane.VOTE)
+        return SelectorResult(selections=[SingleSelection(index=place, reason=reason)])
+
+    def _route(self, ranking: CaseRanking) -> tuple[Lane | None, str]:
+        """The lane and why; no lane where no record is evidence for this case."""
+        best = float(ranking.fused.max(initial=0.0))
+        least = self._ranker.models.least_similar
+        if best <= 0 or best < least:
+            return None, f"no record resembles this: the best scores {best:.2f}, below {least:.2f}"
         lane = lane_of(ranking.confidence, self._confidence)
-        reason = _reason(ranking.confidence, self._confidence, lane)
-        return SelectorResult(selections=[SingleSelection(index=_place(choices, lane), reason=reason)])
+        return lane, _reason(ranking.confidence, self._confidence, lane)
 
     async def _aselect(self, choices: Sequence[ToolMetadata], query: QueryBundle) -> SelectorResult:
         return await asyncio.to_thread(self._select, choices, query)

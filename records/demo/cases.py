@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from enum import StrEnum
 
@@ -63,6 +64,11 @@ def demo_cases() -> list[DemoCase]:
     except (OSError, KeyError, tomllib.TOMLDecodeError, ValidationError) as error:
         msg = f"{path}: {error}"
         raise InputError(msg) from error
+
+
+def demo_version() -> str:
+    """Names the content of the shipped records."""
+    return hashlib.sha256(RECORDS_FILE.read_bytes()).hexdigest()[:12]
 
 
 def demo_records() -> list[OutpatientRecord]:
