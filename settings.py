@@ -161,12 +161,14 @@ class Icd10Settings(_Section):
         aliases: CSV ``alias,code`` of local names, added to the shipped table.
         min_score: a fuzzy match below this is no match.
         min_margin: and so is one whose lead over another category is smaller.
+        prefer_leaf: give the "unspecified" leaf below a code that is no leaf, as billing wants it.
     """
 
     system: str = "icd10cm"
     aliases: Path | None = None
     min_score: float | None = Field(default=None, ge=0, le=1)
     min_margin: float | None = Field(default=None, ge=0, le=1)
+    prefer_leaf: bool = False
 
 
 class Settings(BaseSettings):

@@ -116,7 +116,11 @@ def evaluate_icd10(
     chosen = system if system is not None else settings.system
     codes = chosen if isinstance(chosen, CodeSystem) else load_code_system(chosen)
     cascade = IcdCascade(
-        codes, aliases=settings.aliases, min_score=settings.min_score, min_margin=settings.min_margin
+        codes,
+        aliases=settings.aliases,
+        min_score=settings.min_score,
+        min_margin=settings.min_margin,
+        prefer_leaf=settings.prefer_leaf,
     )
     cascade.warm_up()
     texts = [row.text for row in rows]

@@ -58,6 +58,7 @@ class Icd10Mapper(BaseNodePostprocessor):
             aliases=settings.aliases,
             min_score=settings.min_score,
             min_margin=settings.min_margin,
+            prefer_leaf=settings.prefer_leaf,
         )
         return cls(cascade)
 

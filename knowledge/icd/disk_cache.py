@@ -17,7 +17,7 @@ from platformdirs import user_cache_path
 
 from .lexicon import lexicon_hash
 
-_FORMAT = "5"
+_FORMAT = "7"
 _KEPT = 8
 _SEPARATOR = "\x1e"
 Array = npt.NDArray[Any]

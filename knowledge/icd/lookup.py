@@ -14,10 +14,10 @@ _AUTHORITY = {
     TermKind.TITLE: 0,
     TermKind.INCLUSION: 0,
     TermKind.ALIAS: 1,
-    TermKind.NOTE: 2,
     TermKind.HINT: 2,
+    TermKind.NOTE: 3,
 }
-_SOURCES = ("exact", "alias", "hint")
+_SOURCES = ("exact", "alias", "hint", "note")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Found:
     Attributes:
         rows: of the codes; several where the wording is not unique.
         source: ``"exact"`` for titles and inclusion terms, ``"alias"`` for alias tables, ``"hint"`` for
-            cross-references and likely aliases.
+            aliases by agreement, ``"note"`` for cross-references and likely aliases.
         closeness: 0 letter for letter, 1 canonical words, 2 without kind-of-name words, 3 and more: relaxed.
         unique: whether one code (or a code and what lies below it) carries the wording.
         title: whether the wording is a title.

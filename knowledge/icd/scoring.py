@@ -16,8 +16,11 @@ class StageScores(BaseModel):
 
     Attributes:
         exact: of an equal title or inclusion term, by closeness.
+        inclusion: of an equal inclusion term in canonical words.
+        choice: of an equal title in canonical words with several codes of one category to choose from.
         alias: of an equal alias, by closeness.
-        hint: of an equal cross-reference or likely alias, by closeness.
+        hint: of an equal alias by agreement, by closeness.
+        note: of an equal cross-reference or likely alias, by closeness.
         local: of a hospital's own alias.
         neighbour: times the similarity of the record that lends its diagnosis.
         contradiction: what is left of a candidate that takes the opposite side.
@@ -34,8 +37,11 @@ class StageScores(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     exact: tuple[float, ...]
+    inclusion: float = Field(ge=0, le=1)
+    choice: float = Field(ge=0, le=1)
     alias: tuple[float, ...]
     hint: tuple[float, ...]
+    note: tuple[float, ...]
     local: float = Field(ge=0, le=1)
     neighbour: float = Field(ge=0, le=1)
     contradiction: float = Field(ge=0, le=1)
@@ -49,7 +55,13 @@ class StageScores(BaseModel):
 
     def of(self, found: Found) -> float:
         """Score of an equal wording."""
-        by_closeness = {"exact": self.exact, "alias": self.alias, "hint": self.hint}[found.source]
+        if found.source == "exact" and found.closeness == 1:
+            if not found.title:
+                return self.inclusion
+            if len(found.rows) > 1:
+                return self.choice
+        tables = {"exact": self.exact, "alias": self.alias, "hint": self.hint, "note": self.note}
+        by_closeness = tables[found.source]
         return by_closeness[min(found.closeness, len(by_closeness) - 1)]
 
     def of_similar(self, raw: float) -> float:

@@ -29,14 +29,15 @@ def category_of(code: str) -> str:
 class TermKind(IntEnum):
     """Where a term of a code comes from, most authoritative first.
 
-    ``NOTE`` is a cross-reference ("Excludes1: acute bronchitis (J20.-)"), ``HINT`` a likely alias.
+    ``HINT`` is an alias whose code other names of the same thing agree on; ``NOTE`` a cross-reference
+    ("Excludes1: acute bronchitis (J20.-)") or an alias whose code is only the most likely one.
     """
 
     TITLE = 0
     INCLUSION = 1
     ALIAS = 2
-    NOTE = 3
-    HINT = 4
+    HINT = 3
+    NOTE = 4
 
 
 @dataclass(frozen=True, slots=True)

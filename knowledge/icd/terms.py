@@ -18,7 +18,9 @@ _ROUND = re.compile(r"\s*[(（][^)）]*[)）]")
 _EXCEPT = re.compile(r",?\s+(?:except|excluding)\b.*$", re.IGNORECASE)
 _INSIDE_SQUARE = re.compile(r"\[([^\]]{4,})\]")
 LIKELY = "~"
-"""Mark in the source of an alias whose code is likely, not sure: it is never called an alias match."""
+"""Mark in the source of an alias whose code is only the most likely one."""
+
+_VOTED = "MESH"
 
 _SHIPPED = ("aliases.csv", "aliases_mesh.csv.gz", "aliases_icd9.csv.gz")
 
@@ -58,7 +60,19 @@ def shipped_aliases(system: CodeSystem) -> Iterator[Term]:
             at = _nearest(system, row["code"])
             if at is not None:
                 source = row.get("source", "")
-                yield Term(row["alias"], at, TermKind.HINT if LIKELY in source else TermKind.ALIAS, source)
+                yield Term(
+                    row["alias"],
+                    at,
+                    TermKind.HINT if LIKELY in source or source.startswith("MESH") else TermKind.ALIAS,
+                    source,
+                )
+
+
+def _kind_of(source: str) -> TermKind:
+    """How far the code of a shipped alias can be trusted."""
+    if LIKELY in source:
+        return TermKind.NOTE
+    return TermKind.HINT if source.startswith(_VOTED) else TermKind.ALIAS
 
 
 def _nearest(system: CodeSystem, code: str) -> int | None:

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-
 from wardround.errors import InputError
 from wardround.evaluation.icd10 import auto_share, coding_lines, evaluate_icd10
 from wardround.knowledge.icd import IcdCascade, load_code_system

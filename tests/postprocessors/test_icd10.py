@@ -4,7 +4,6 @@ import functools
 
 import pytest
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
-
 from wardround.errors import SettingsError
 from wardround.postprocessors.icd10 import Icd10Mapper
 from wardround.settings import Icd10Settings

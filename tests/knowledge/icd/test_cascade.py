@@ -5,7 +5,6 @@ import functools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from wardround.knowledge.icd import IcdCascade, Neighbour, Stage, load_code_system
 
 

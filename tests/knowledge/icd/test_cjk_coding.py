@@ -1,7 +1,6 @@
 """Chinese and Japanese code lists given as CSV, in our own words."""
 
 import pytest
-
 from wardround.knowledge.icd import IcdCascade, Stage, load_code_system
 
 ZH = """I10.x00,原发性高血压

@@ -4,7 +4,6 @@ import json
 import re
 
 import pytest
-
 from wardround.knowledge.icd import load_code_system
 from wardround.knowledge.icd.canonical import canonical_word, cjk_text, english_tokens
 from wardround.knowledge.icd.csv_list import list_format

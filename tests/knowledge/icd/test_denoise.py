@@ -3,13 +3,36 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from wardround.knowledge.icd.denoise import denoise
 
 _BITS = st.sampled_from(
-    ["1. ", "(2) ", "①", "二、", "?", "？", "待查", "疑似", "の疑い", "r/o ", "s/p ", "h/o ", " (left)", "（右）",
-     "[J45.9]", " J45.9", "asthma", "肺炎", "胃炎", "type 2 diabetes", "-", "，", "术后", "诊断："]
-)  # fmt: skip
+    [
+        "1. ",
+        "(2) ",
+        "①",
+        "二、",
+        "?",
+        "？",
+        "待查",
+        "疑似",
+        "の疑い",
+        "r/o ",
+        "s/p ",
+        "h/o ",
+        " (left)",
+        "（右）",
+        "[J45.9]",
+        " J45.9",
+        "asthma",
+        "肺炎",
+        "胃炎",
+        "type 2 diabetes",
+        "-",
+        "，",
+        "术后",
+        "诊断：",
+    ]
+)
 
 
 @pytest.mark.parametrize(
