@@ -26,7 +26,7 @@ from .source import Encoded
 
 __all__ = ["EXACT_LIMIT", "CaseTable", "LabelScorer", "Patient", "WordShare"]
 
-EXACT_LIMIT = 3_000
+EXACT_LIMIT = 5_000
 """Up to so many labelled records, the kernel is solved exactly."""
 _BATCH = 4096
 
@@ -176,6 +176,7 @@ class LabelScorer:
             departments=len(table.department_names),
             likeness=alike,
             options=options,
+            judge=(features(sample), table.labels[sample]) if len(sample) else None,
             seed=seed,
         )
         chars = CharSpace(np.zeros(0, np.int32), np.zeros(0, np.float32))

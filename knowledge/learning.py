@@ -24,7 +24,7 @@ def learn(
 ) -> LearnedModels:
     """Learn scorer, view weights, mix and calibration from an index's own records.
 
-    About 5 s for a thousand records and bounded for any number: beyond 3,000 the scorer works in fewer
+    About 5 s for a thousand records and bounded for any number: beyond 5,000 the scorer works in fewer
     dimensions, and at most 800 records are asked as queries.
 
     Args:

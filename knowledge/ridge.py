@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from .features import WHOLE, CaseFeatures, CharSpace, Floats, Ints
 
 _FEW_ROWS = 64
+_PRECISE_LIMIT = 2_000
 _AGE_WIDTH = 0.5
 _LEAST_LIKENESS = 0.15
 
@@ -64,11 +65,34 @@ def label_likeness(names: list[str], smoothing: float) -> sp.csr_matrix:
     return (off + sp.identity(len(names), np.float32, format="csr")).astype(np.float32).tocsr()
 
 
+def left_out_rank(scores: Floats, labels: Ints, counts: npt.NDArray[np.integer]) -> float:
+    """Mean reciprocal rank of the own label over records whose label another record has too."""
+    answerable = counts[labels] > 1
+    known = np.where(counts[None] > 0, scores, -np.inf)[answerable]
+    own = known[np.arange(len(known)), labels[answerable]]
+    ranks = (known > own[:, None]).sum(axis=1)
+    return float(np.mean(1.0 / (1 + ranks))) if len(ranks) else 0.0
+
+
 def dot(left: sp.csr_matrix, right: sp.csr_matrix) -> Floats:
     """``left @ right.T`` as a dense array; for few rows on the left without transposing the right."""
     if left.shape[0] <= _FEW_ROWS:
         return np.asarray((right @ left.T.toarray()).T, np.float32)
     return np.asarray((left @ right.T).toarray(), np.float32)
+
+
+def penalised_inverse(matrix: Floats, ridge: float) -> Floats:
+    """Inverse of a symmetric matrix with ``ridge`` added to its diagonal; a large one in single precision."""
+    precise = len(matrix) <= _PRECISE_LIMIT
+    kind: Any = np.float64 if precise else np.float32
+    square = np.array(matrix, kind)
+    square[np.diag_indices_from(square)] += ridge
+    lower = scipy.linalg.cholesky(square, lower=True, overwrite_a=True, check_finite=False)
+    invert = scipy.linalg.lapack.dpotri if precise else scipy.linalg.lapack.spotri
+    inverse, _ = invert(lower, lower=1, overwrite_c=1)
+    inverse = np.tril(inverse)
+    inverse += np.tril(inverse, -1).T
+    return np.asarray(inverse, np.float32)
 
 
 class Likeness:
@@ -151,11 +175,7 @@ class DualRidge:
         """
         parts = likeness or Likeness(cases, cases, views=options.views > 0)
         scale = parts.self_scale(options)
-        kernel = parts.kernel(options, scale).astype(np.float64)
-        kernel[np.diag_indices_from(kernel)] += options.ridge
-        lower = scipy.linalg.cholesky(kernel, lower=True, overwrite_a=True, check_finite=False)
-        inverse, _ = scipy.linalg.lapack.dpotri(lower, lower=1, overwrite_c=1)
-        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        inverse = penalised_inverse(parts.kernel(options, scale), options.ridge)
         weights = np.asarray((targets.T @ inverse).T, np.float32)  # the inverse is symmetric
         left_out = targets.toarray() - weights / np.diag(inverse).astype(np.float32)[:, None]
         return cls(options, scale, cases, weights), np.asarray(left_out, np.float32)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from .features import CaseFeatures, Floats, Ints
-from .ridge import DualRidge, Likeness, RidgeOptions, label_likeness
+from .features import CaseFeatures, Ints
+from .ridge import DualRidge, Likeness, RidgeOptions, label_likeness, left_out_rank
 
 MOST_CASES = 1_200
 FEWEST_ANSWERABLE = 60
@@ -60,12 +59,3 @@ def choose_options(
             if score > reached + LEAST_GAIN:
                 best, reached = tried, score
     return best
-
-
-def left_out_rank(scores: Floats, labels: Ints, counts: npt.NDArray[np.integer]) -> float:
-    """Mean reciprocal rank of the own label over records whose label another record has too."""
-    answerable = counts[labels] > 1
-    known = np.where(counts[None] > 0, scores, -np.inf)[answerable]
-    own = known[np.arange(len(known)), labels[answerable]]
-    ranks = (known > own[:, None]).sum(axis=1)
-    return float(np.mean(1.0 / (1 + ranks))) if len(ranks) else 0.0
