@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +26,9 @@ from ..settings import Settings
 from .folds import find_twins
 
 Floats = npt.NDArray[np.float32]
+
+_log = logging.getLogger(__name__)
+_MOST_REPORTED = 20
 
 
 @dataclass
@@ -50,24 +55,42 @@ class AskedCase:
 
 
 def read_labelled(
-    source: str | Path | Sequence[OutpatientRecord], settings: Settings
-) -> list[OutpatientRecord]:
-    """Records with a diagnosis and with something besides it; a bad row is reported and left out.
+    source: str | Path | Sequence[OutpatientRecord], settings: Settings, rejects: Path
+) -> tuple[list[OutpatientRecord], int]:
+    """Records with a diagnosis and with something besides it.
+
+    Args:
+        source: a file, or records.
+        settings: of reading; no share of bad rows stops an evaluation.
+        rejects: JSON lines of rows that cannot be used; each is also logged with file, line and reason.
+
+    Returns:
+        The records, and how many rows could not be used.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such record.
     """
+    rejected = 0
     if isinstance(source, str | Path):
-        with RejectLog() as rejects:
-            found = list(read_records(source, settings=settings.records, rejects=rejects))
+        lenient = settings.records.model_copy(update={"max_reject_share": 1.0})
+        with RejectLog(rejects) as log:
+            found = list(read_records(source, settings=lenient, rejects=log))
+        rejected = log.rejected
+        if rejected:
+            _report(rejects)
     else:
         found = list(source)
     labelled = [record for record in found if record.diagnoses and views_of(record)]
     if not labelled:
-        raise InputError(
-            f"{source if isinstance(source, str | Path) else 'records'}: no record with a diagnosis"
-        )
-    return labelled
+        where = source if isinstance(source, str | Path) else "records"
+        raise InputError(f"{where}: no record with a diagnosis and a text; give labelled records")
+    return labelled, rejected
+
+
+def _report(rejects: Path) -> None:
+    for line in rejects.read_text(encoding="utf-8").splitlines()[:_MOST_REPORTED]:
+        row = json.loads(line)
+        _log.warning("%s line %s: %s", row["file"], row["line"], row["reason"])
 
 
 def prepare(

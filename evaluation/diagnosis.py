@@ -84,9 +84,12 @@ def evaluate_diagnosis(
     names, llm_names = _chosen(conditions, settings)
     embedder = embedder or _embedder(settings)
     with tempfile.TemporaryDirectory(prefix="wardround-evaluation-") as scratch:
-        cache = EmbeddingCache(settings.cache or Path(scratch) / "embeddings")
-        known = read_labelled(records, settings)
-        asking = known if queries is None else read_labelled(queries, settings)
+        cache = EmbeddingCache((settings.cache or Path(scratch)) / "embeddings")
+        logs = Path(out) if out is not None else Path(scratch)
+        known, bad = read_labelled(records, settings, logs / "records.rejects.jsonl")
+        asking, worse = known, 0
+        if queries is not None:
+            asking, worse = read_labelled(queries, settings, logs / "queries.rejects.jsonl")
         space, cases_a, cases_b, twins = prepare(
             known, None if queries is None else asking, label, drop_twins
         )
@@ -98,6 +101,7 @@ def evaluate_diagnosis(
     result = report_of(
         scored, labels=len({c.label for c in cases_a}), twins=twins, seed=seed, settings=settings
     )
+    result["rejected"] = bad + worse
     if out is not None:
         write_report(result, scored, Path(out))
     return result
