@@ -20,7 +20,7 @@ operations = st.lists(
         st.lists(st.integers(0, 25), min_size=1, max_size=8, unique=True),
         st.integers(0, 2),
     ),
-    max_size=5,
+    max_size=4,
 )
 
 
@@ -42,7 +42,7 @@ def assert_same_answers(index, fresh, tolerance):
             assert np.allclose(found[record], scores, atol=tolerance), record
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(operations, st.integers(0, 60))
 def test_any_sequence_of_changes_equals_a_fresh_build_of_the_final_content(changes, size):
     with tempfile.TemporaryDirectory() as folder:
