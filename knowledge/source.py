@@ -111,7 +111,11 @@ class CaseSource(Protocol):
     def sparse_matrix(self, view: View) -> sp.csr_matrix: ...  # noqa: D102
 
     def encode_query(  # noqa: D102
-        self, views: Mapping[View, str], language: str | None = None, *, vectors: Mapping[View, Any] | None = None
+        self,
+        views: Mapping[View, str],
+        language: str | None = None,
+        *,
+        vectors: Mapping[View, Any] | None = None,
     ) -> Any: ...
 
     def search(  # noqa: D102
