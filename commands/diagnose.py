@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
-from importlib import resources
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 Evidence = Annotated[
     int, typer.Option("--evidence", metavar="N", min=0, help="How many similar records to show.")
 ]
+
+_LANGUAGES = ("en", "zh", "ja")
 
 
 def diagnose(
@@ -60,9 +61,23 @@ def diagnose(
     show(answer, evidence=evidence, as_json=as_json)
 
 
+class SampleKind(StrEnum):
+    """What a sample case is there to show."""
+
+    CLEAR = "clear"
+    AMBIGUOUS = "ambiguous"
+    UNLIKE = "unlike"
+
+
 def demo(
     *,
     language: Annotated[str, typer.Option(metavar="en|zh|ja", help="Which sample case.")] = "en",
+    kind: Annotated[
+        SampleKind,
+        typer.Option(
+            "--case", help="One that many records are like, one between diagnoses, or one like none."
+        ),
+    ] = SampleKind.CLEAR,
     evidence: Evidence = 3,
     as_json: AsJson = False,
 ) -> None:
@@ -70,18 +85,19 @@ def demo(
 
     Needs no settings, no index of yours and no network.
     """
-    cases = tomllib.loads(resources.files(__package__).joinpath("data/demo_cases.toml").read_text("utf-8"))
-    if language not in cases:
-        raise typer.BadParameter(f"{language!r} is not one of {', '.join(cases)}", param_hint="--language")
-    sample = cases[language]
+    if language not in _LANGUAGES:
+        raise typer.BadParameter(
+            f"{language!r} is not one of {', '.join(_LANGUAGES)}", param_hint="--language"
+        )
     from ..app import Wardround
+    from ..records.demo import demo_cases
 
+    case = next(one for one in demo_cases() if one.language == language and one.kind == kind.value)
     note("Using the shipped synthetic records; the first run builds their index ...")
     app = Wardround.demo()
-    text = sample.pop("text")
-    answer = app.query(text, language=language, **sample)
+    answer = app.query(case.query, language=language, department=case.department, age=case.age, sex=case.sex)
     if not as_json:
-        out().print(plain(text).strip() + "\n", style="dim")
+        out().print(plain(case.query).strip() + "\n", style="dim")
     show(answer, evidence=evidence, as_json=as_json)
 
 
