@@ -62,7 +62,6 @@ class EmbedderSettings(_Section):
         batch_size: texts a call.
         threads: of the numeric library.
         whitening: 0 leaves vectors as they are, 1 whitens fully, 0.5 goes half way.
-        sparse: ``bge-m3`` learned-sparse scores replace BM25.
     """
 
     kind: Literal["use", "bge-m3"] = "use"
@@ -70,8 +69,6 @@ class EmbedderSettings(_Section):
     batch_size: int = Field(default=64, ge=1, le=4096)
     threads: int = Field(default=1, ge=1, le=256)
     whitening: float = Field(default=0.5, ge=0, le=1)
-    sparse: bool = False
-    reranker_path: Path | None = None
 
     @model_validator(mode="after")
     def _path_for_bge(self) -> Self:
