@@ -34,7 +34,8 @@ def answer(given: ClinicalAnswer, console: Console, *, evidence: int) -> None:
         evidence: at most so many records are shown.
     """
     details = given.details
-    if details.model != _EXTRACTIVE or not details.diagnoses:  # it says in words what the tables show
+    in_tables = details.model == _EXTRACTIVE and details.diagnoses and not details.refused
+    if not in_tables:
         console.print(Text(plain(details.answer).strip() + "\n"))
     if details.degraded:
         console.print(Text(f"Degraded: {one_line(details.degraded)}\n", style="bold yellow"))
