@@ -65,6 +65,8 @@ class Fold:
     table: ViewWeights
     seed: int
     named: Callable[[], Lessons]
+    _whole: Lessons | None = None
+    _named: Lessons | None = None
     _models: dict[str, LearnedModels] = field(default_factory=dict)
 
     def models(self, name: str, make: Callable[[], LearnedModels]) -> LearnedModels:
@@ -72,6 +74,18 @@ class Fold:
         if name not in self._models:
             self._models[name] = make()
         return self._models[name]
+
+    def whole(self) -> Lessons:
+        """The same lessons with a scorer that reads the whole text alone."""
+        if self._whole is None:
+            self._whole = self.lessons.whole_only()
+        return self._whole
+
+    def by_name(self) -> Lessons:
+        """Lessons in which diagnoses are told apart by name alone."""
+        if self._named is None:
+            self._named = self.named()
+        return self._named
 
     def ours(self) -> LearnedModels:
         """What ships."""

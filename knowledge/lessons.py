@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from .learned_models import LearnedModels, department_evidence, label_rows
 from .priors import DiagnosisPrior
 from .ranking import RankingMix, select_records
 from .ranking_fit import Belief, LeftOut, fit_calibration, fit_frequency, fit_mix
-from .ridge import RidgeOptions
+from .ridge import DualRidge, RidgeOptions
 from .source import CaseSource, Payload
 from .weights import ViewWeights
 from .weights_fit import WeightExample, fit_view_weights
@@ -139,6 +140,19 @@ class Lessons:
             if tick is not None:
                 tick(1)
         return asked
+
+    def whole_only(self) -> Lessons:
+        """The same lessons with a scorer that reads the whole text alone; these where ours does so."""
+        if self.scorer is None or not isinstance(self.scorer.ridge, DualRidge):
+            return self
+        options = self.scorer.ridge.options
+        if not options.views or not self.asked:
+            return self
+        other = copy(self)
+        rows = np.array([one.row for one in self.asked])
+        other.scorer, left_out = LabelScorer.fit(self.table, options=options.but(views=0.0), sample=rows)
+        other.asked = [replace(one, scores=scores) for one, scores in zip(self.asked, left_out, strict=True)]
+        return other
 
     def examples(self) -> list[WeightExample]:
         """For fitting view weights: records whose label another candidate has."""

@@ -163,3 +163,10 @@ def test_bad_lines_of_a_file_are_reported_by_number_and_passed_over(tmp_path, ca
     assert result["rejected"] == 2
     assert "cases.jsonl line 13" in caplog.text
     assert len((tmp_path / "out" / "records.rejects.jsonl").read_text("utf-8").splitlines()) == 2
+
+
+def test_leaving_one_out_is_no_easier_than_asking_new_cases():
+    records = cases(48, hardness=1.0, coded=True)  # no word tells anything
+    result = evaluate(records, cv="loo", conditions=["supervised", "ours", "no_multi_view", "no_icd"])
+    for figures in result["conditions"].values():
+        assert figures["top1"] < 0.5
