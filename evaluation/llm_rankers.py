@@ -59,7 +59,7 @@ class LlmRankers:
         self._confidence = confidence or ConfidenceSettings()
         self._seed = seed
         plan = RankingPlan(prior=Prior.FREQUENCY, learned=False)
-        models = ranker.models
+        models = ranker.models.as_paper()
         self._paper = CaseRanker(index, models=models, candidates=ranker.candidates, plan=plan, seed=seed)
 
     def shown(self, name: str | None, record: OutpatientRecord, case: LlmCase) -> Shown:
