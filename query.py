@@ -117,7 +117,8 @@ class ClinicalQuery(QueryBundle):
 
 
 _CALLER_FIELDS = (
-    "department", "age", "sex", "patient_id", "as_of", "known_at", "guideline", "views", "language", "record_ids",
+    "department", "age", "sex", "patient_id", "as_of", "known_at", "guideline", "views", "language",
+    "record_ids",
 )  # fmt: skip
 
 

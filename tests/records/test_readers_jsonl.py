@@ -151,7 +151,9 @@ def test_rows_before_the_break_of_a_gzip_stream_are_kept(tmp_path):
     assert log.first.line == len(records) + 1
 
 
-@pytest.mark.parametrize("content", [b"", gzip.compress(b"", mtime=0), b"\xef\xbb\xbf", b"\n \n", b"\x00\x00"])
+@pytest.mark.parametrize(
+    "content", [b"", gzip.compress(b"", mtime=0), b"\xef\xbb\xbf", b"\n \n", b"\x00\x00"]
+)
 def test_a_file_without_content_is_an_error_that_names_it(tmp_path, content):
     path = tmp_path / "nothing.jsonl"
     path.write_bytes(content)
