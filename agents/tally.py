@@ -14,11 +14,11 @@ class Candidate:
     """A diagnosis with its share of the vote.
 
     Attributes:
-        name: as its best record writes it.
-        code: of its best coded record.
+        name: as the best record with the leading code writes it.
+        code: that most of the label's vote is for.
         title: of that code.
         share: of the vote, 0..1.
-        evidence: the records with it, best first.
+        evidence: the records with it, those with the leading code first, best first among each.
     """
 
     name: str
@@ -57,10 +57,22 @@ def tally(
             share = max(one.label_share or 0.0 for one in members)
         else:
             share = weights[label] / whole if whole > 0 else len(members) / len(evidence)
-        coded = next((one for one in members if one.code), members[0])
-        ranked.append(Candidate(members[0].diagnosis, coded.code, coded.title, share, tuple(members)))
+        ranked.append(_candidate(members, share, power))
     ranked.sort(key=lambda c: (-c.share, _tie(seed, query_id, c.evidence[0].record_id)))
     return ranked
+
+
+def _candidate(members: Sequence[Evidence], share: float, power: float) -> Candidate:
+    """A label under the name that most of its vote is for: one category may hold several diagnoses."""
+    votes: dict[str, float] = {}
+    for one in members:
+        kind = one.code or one.diagnosis.casefold()
+        votes[kind] = votes.get(kind, 0.0) + one.score**power
+    leading = max(votes, key=votes.__getitem__)
+    named = [one for one in members if (one.code or one.diagnosis.casefold()) == leading]
+    coded = named[0] if named[0].code else next((one for one in members if one.code), named[0])
+    others = [one for one in members if one not in named]
+    return Candidate(named[0].diagnosis, coded.code, coded.title, share, (*named, *others))
 
 
 def is_mixed(evidence: Sequence[Evidence]) -> bool:

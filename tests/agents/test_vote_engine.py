@@ -113,6 +113,17 @@ def test_records_of_one_label_vote_together_under_the_best_ones_name():
     assert (leader.name, leader.evidence) == ("Primary open angle glaucoma", ["a", "c"])
 
 
+def test_within_a_category_the_diagnosis_with_most_of_the_vote_gives_its_name_and_code():
+    nodes = [
+        node("a", "x", "Primary open-angle glaucoma", 0.60, "H40.11"),
+        node("b", "x", "Acute angle-closure glaucoma", 0.58, "H40.21"),
+        node("c", "x", "AACG", 0.57, "H40.21"),
+    ]
+    leader = VoteEngine(vote_power=4).query(eye_query(nodes=nodes)).details.diagnoses[0]
+    assert (leader.name, leader.code) == ("Acute angle-closure glaucoma", "H40.21")
+    assert leader.evidence == ["b", "c", "a"]
+
+
 scored = st.lists(st.tuples(st.sampled_from("abcd"), st.floats(0, 1)), min_size=1, max_size=12)
 
 
