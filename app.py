@@ -18,7 +18,7 @@ from llama_index.core.tools import BaseTool, QueryEngineTool, ToolMetadata
 from .agents import DeepEngine, StandardEngine, VoteEngine
 from .errors import IndexStoreError, InputError
 from .indexes.cases import CaseIndex, Report
-from .knowledge.calibration import ConfidenceCalibration
+from .knowledge.calibration import FEWEST_EXAMPLES, ConfidenceCalibration
 from .knowledge.learned import CaseTable
 from .knowledge.learning import LearnedModels, learn, store, stored, unlearned
 from .knowledge.ranking import FEATURES
@@ -209,7 +209,7 @@ class Wardround:
                 **self._index_options(),
             )
         self._renew(index)
-        return _told(index.report) | report | {"learned": self.fit()}
+        return _told(index.report) | report | {"index": str(index.path), "learned": self.fit()}
 
     def add_cases(self, source: Source, *, format: str | None = None) -> dict[str, Any]:  # noqa: A002
         """Add records to the index; one whose id is known replaces the old one. Learns anew.
@@ -258,7 +258,7 @@ class Wardround:
                 records, each left out in turn, where None.
 
         Raises:
-            InputError: no labelled record.
+            InputError: too few labelled records.
         """
         models = self.ranker.models
         if records is None:
@@ -268,7 +268,9 @@ class Wardround:
         else:
             calibration = self._calibration_on(records)
         if calibration is None:
-            raise InputError("no record has a diagnosis, so there is nothing to calibrate on; give --records")
+            raise InputError(
+                f"fewer than {FEWEST_EXAMPLES} records have a diagnosis, too few to calibrate on; give more"
+            )
         self._keep(replace(models, calibration=calibration))
         return {"examples": calibration.examples, "right": calibration.base_rate, **calibration.to_json()}
 
@@ -285,7 +287,9 @@ class Wardround:
                 signs.append(ranking.signs)
                 right.append(leader == space.key(main.name, main.code))
                 tick(1)
-        return ConfidenceCalibration.fit(FEATURES, np.stack(signs), np.array(right, bool)) if signs else None
+        if len(signs) < FEWEST_EXAMPLES:
+            return None
+        return ConfidenceCalibration.fit(FEATURES, np.stack(signs), np.array(right, bool))
 
     def _learned_elsewhere(self, records: Source, tick: Tick) -> LearnedModels:
         """What another set of records teaches, from an index of its own that is thrown away."""

@@ -144,8 +144,10 @@ class DiagnosisEngine(BaseQueryEngine):
             query.timings_ms["retrieve"] = (time.perf_counter() - started) * 1000
         evidence = evidence_of(nodes)
         query_id = hashlib.sha256(query.query_str.encode("utf-8", "replace")).hexdigest()
-        candidates = tally(evidence, power=self._vote_power, seed=self._seed, query_id=query_id)
         language = query.language or detect_language(case_text(query))
+        candidates = tally(
+            evidence, power=self._vote_power, seed=self._seed, query_id=query_id, language=language
+        )
         return Gathered(
             query=query,
             nodes=nodes,

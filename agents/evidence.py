@@ -42,6 +42,7 @@ class Evidence:
         label_share: of its label among all labels, where the retriever ranked labels with what it learned.
         department: clinic.
         date: of the visit, ISO.
+        language: of the text.
     """
 
     number: str
@@ -55,6 +56,7 @@ class Evidence:
     department: str | None
     date: str | None
     label_share: float | None = None
+    language: str | None = None
 
     @property
     def where(self) -> str:
@@ -109,6 +111,7 @@ def evidence_of(nodes: Sequence[NodeWithScore]) -> list[Evidence]:
                 department=_text(known.get("department")),
                 date=_text(known.get("date")),
                 label_share=None if share is None else float(share),
+                language=_text(known.get("language")),
             )
         )
     return found

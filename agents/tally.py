@@ -29,7 +29,12 @@ class Candidate:
 
 
 def tally(
-    evidence: Sequence[Evidence], *, power: float = 4.0, seed: int = 0, query_id: str = ""
+    evidence: Sequence[Evidence],
+    *,
+    power: float = 4.0,
+    seed: int = 0,
+    query_id: str = "",
+    language: str | None = None,
 ) -> list[Candidate]:
     """Rank the labels of the records, best first.
 
@@ -42,6 +47,7 @@ def tally(
         power: 0 counts heads, more lets near records decide.
         seed: breaks ties, with the query's and the record's id.
         query_id: names the query in ties.
+        language: a diagnosis is named as a record of this language writes it, where there is one.
 
     Source: ours (a similarity-weighted vote beats the single best record).
     """
@@ -57,12 +63,12 @@ def tally(
             share = max(one.label_share or 0.0 for one in members)
         else:
             share = weights[label] / whole if whole > 0 else len(members) / len(evidence)
-        ranked.append(_candidate(members, share, power))
+        ranked.append(_candidate(members, share, power, language))
     ranked.sort(key=lambda c: (-c.share, _tie(seed, query_id, c.evidence[0].record_id)))
     return ranked
 
 
-def _candidate(members: Sequence[Evidence], share: float, power: float) -> Candidate:
+def _candidate(members: Sequence[Evidence], share: float, power: float, language: str | None) -> Candidate:
     """A label under the name that most of its vote is for: one category may hold several diagnoses."""
     votes: dict[str, float] = {}
     for one in members:
@@ -71,8 +77,9 @@ def _candidate(members: Sequence[Evidence], share: float, power: float) -> Candi
     leading = max(votes, key=votes.__getitem__)
     named = [one for one in members if (one.code or one.diagnosis.casefold()) == leading]
     coded = named[0] if named[0].code else next((one for one in members if one.code), named[0])
+    name = next((one.diagnosis for one in named if one.language == language), named[0].diagnosis)
     others = [one for one in members if one not in named]
-    return Candidate(named[0].diagnosis, coded.code, coded.title, share, (*named, *others))
+    return Candidate(name, coded.code, coded.title, share, (*named, *others))
 
 
 def is_mixed(evidence: Sequence[Evidence]) -> bool:

@@ -34,6 +34,7 @@ class AnswerWords(_Texts):
     none: str
     extractive: str
     written: str
+    absent: str
     degraded: str
     list_joiner: str
     phrase_joiner: str

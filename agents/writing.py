@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..models.failure import LlmFault
 from ..query import Citation, RankedDiagnosis
 from .reply import Proposal
 from .tally import Candidate
@@ -29,6 +30,10 @@ def _quotes(citations: Sequence[Citation], words: AnswerWords) -> list[str]:
     return [words.evidence, *lines] if lines else []
 
 
+def _instead_of_a_model(reason: str, words: AnswerWords) -> str:
+    return words.absent if reason.startswith(LlmFault.ABSENT) else words.degraded.format(reason=reason)
+
+
 def vote_text(
     candidates: Sequence[Candidate],
     citations: Sequence[Citation],
@@ -48,7 +53,7 @@ def vote_text(
         words: of the language.
         degraded: why a language model did not answer instead.
     """
-    lines = [words.degraded.format(reason=degraded)] if degraded else []
+    lines = [_instead_of_a_model(degraded, words)] if degraded else []
     if not candidates:
         return "\n".join([*lines, words.none])
     best = candidates[0]

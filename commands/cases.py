@@ -14,6 +14,8 @@ from .options import AsJson, Config, Format, Index, settings_with
 if TYPE_CHECKING:
     from ..app import Wardround
 
+_ALWAYS = ("records", "rejected", "index")  # the rest is shown where there is something to tell
+
 app = typer.Typer(
     help="Build, change and describe the index of past cases.", no_args_is_help=True, rich_markup_mode=None
 )
@@ -103,4 +105,9 @@ def _print(title: str, report: dict[str, Any], *, as_json: bool) -> None:
     if rejected := report["rejected"]:
         rows = "1 row was" if rejected == 1 else f"{rejected:,} rows were"
         note(f"{rows} skipped; see {report['rejects_file']}")
+    if not as_json:
+        learned = report.pop("learned", {})
+        report = {key: value for key, value in report.items() if value or key in _ALWAYS}
+        if (share := learned.get("top1_left_out")) is not None:
+            report["right_when_left_out"] = share
     print_report(title, report, as_json=as_json)

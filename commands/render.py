@@ -92,7 +92,7 @@ def _evidence(nodes: Iterable[NodeWithScore], details: AnswerDetails) -> Rendera
         parts.append(head)
         parts.append(_indented(_origin(data, node.score), style="dim"))
         if scores := data.get("channel_scores"):
-            parts.append(_indented(_channels(scores)))
+            parts.append(_indented(_channels(scores, data.get("weights") or {})))
         quote = quotes.get(node.node_id) or node.get_content()
         parts.append(_indented(f"“{one_line(quote, _QUOTE_CHARS)}”", style="italic"))
     return Group(*parts)
@@ -117,10 +117,12 @@ def _origin(data: Mapping[str, Any], score: float | None) -> str:
     return " · ".join(fact for fact in facts if fact)
 
 
-def _channels(scores: Mapping[str, Mapping[str, float | None]]) -> str:
+def _channels(scores: Mapping[str, Mapping[str, float]], weights: Mapping[str, Mapping[str, float]]) -> str:
+    """Each view's scores; a view that the case lacks has no weight, and a dash."""
     cells = []
     for view, name in _VIEWS.items():
-        pair = scores.get(view) or {}
+        asked = any((weights.get(view) or {"": 1.0}).values())
+        pair = (scores.get(view) or {}) if asked else {}
         dense, sparse = (_percent(pair.get(channel)) for channel in ("dense", "sparse"))
         cells.append(f"{name} {dense}/{sparse}")
     return "  ".join(cells)

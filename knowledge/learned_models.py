@@ -45,8 +45,8 @@ class LearnedModels:
         calibration: None where there are too few records.
         scorer: None where there is at most one record.
         report: what was found, for people.
-        least_similar: retrieval score that 99 of 100 of the index's own records reach, themselves left out; a
-            case that finds less resembles none of them. 0 where there are too few records to tell.
+        least_similar: retrieval score below which a case resembles no record: six tenths of what 99 of 100 of
+            the index's own records find, themselves left out. 0 where there are too few records to tell.
     """
 
     version: str

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..language.views import split_views
 from ..records.schema import VIEWS, View
+from .calibration import FEWEST_EXAMPLES
 from .labels import LabelMode
 from .learned import CaseTable, LabelScorer, Patient
 from .learned_models import LearnedModels, department_evidence, label_rows
@@ -29,6 +30,8 @@ MOST_ASKED = 800
 """Records that are asked as queries to fit weights, mix and calibration."""
 _FEWEST_RECORDS = 2
 _FEWEST_FOR_SIMILARITY = 100
+_UNLIKE = 0.6
+"""A case that finds this share of what nearly every record finds counts as one like them: it may be short."""
 
 
 def headed(payload: Payload) -> bool:
@@ -262,7 +265,7 @@ class Lessons:
             prior=self.prior,
             weights=weights,
             mix=mix,
-            calibration=calibration if cases else None,
+            calibration=calibration if len(cases) >= FEWEST_EXAMPLES else None,
             scorer=self.scorer if learned else None,
             report=report,
             least_similar=_least_similar(cases),
@@ -284,4 +287,4 @@ class Lessons:
 
 def _least_similar(cases: Sequence[LeftOut]) -> float:
     best = [float(case.fused.max(initial=0.0)) for case in cases]
-    return float(np.percentile(best, 1)) if len(best) >= _FEWEST_FOR_SIMILARITY else 0.0
+    return float(_UNLIKE * np.percentile(best, 1)) if len(best) >= _FEWEST_FOR_SIMILARITY else 0.0

@@ -68,10 +68,10 @@ def require_deidentified(privacy: PrivacySettings) -> None:
     """
     if not (privacy.deidentified or privacy.scrub):
         msg = (
-            "A case index shows other patients' text. Set privacy.deidentified = true (or "
-            "WARDROUND_PRIVACY__DEIDENTIFIED=true) if these records are de-identified already, or "
-            "privacy.scrub = true (WARDROUND_PRIVACY__SCRUB=true) to remove what patterns and the records' "
-            "own fields can find; scrubbing is no guarantee"
+            "A case index shows other patients' text. Give --deidentified (or set privacy.deidentified = "
+            "true, WARDROUND_PRIVACY__DEIDENTIFIED=true) if these records are de-identified already, or "
+            "--scrub (privacy.scrub = true, WARDROUND_PRIVACY__SCRUB=true) to remove what patterns and the "
+            "records' own fields can find; scrubbing is no guarantee"
         )
         raise PrivacyError(msg)
 

@@ -69,19 +69,24 @@ class ClinicalSelector(BaseSelector):
             nodes = postprocessor.postprocess_nodes(nodes, query_bundle=asked)
         lane, reason = self._route(ranking)
         asked.task = Task.DIAGNOSE
-        asked.confidence = ranking.confidence
+        asked.confidence = ranking.confidence if lane else None
         asked.evidence = {Task.DIAGNOSE: nodes if lane else []}
         asked.timings_ms = dict(ranking.timings_ms)
         asked.timings_ms["understand"] = (time.perf_counter() - started) * 1000
-        place = _place(choices, lane or Lane.VOTE)
+        place = _place(choices, lane or Lane.VOTE)  # the vote refuses what has no evidence
         return SelectorResult(selections=[SingleSelection(index=place, reason=reason)])
 
     def _route(self, ranking: CaseRanking) -> tuple[Lane | None, str]:
         """The lane and why; no lane where no record is evidence for this case."""
         best = float(ranking.fused.max(initial=0.0))
         least = self._ranker.models.least_similar
-        if best <= 0 or best < least:
-            return None, f"no record resembles this: the best scores {best:.2f}, below {least:.2f}"
+        if best <= 0:
+            return None, "no record shares a word or a meaning with this"
+        if best < least:
+            return (
+                None,
+                f"no record resembles this: the best scores {best:.3f}, below {least:.3f}",
+            )
         lane = lane_of(ranking.confidence, self._confidence)
         return lane, _reason(ranking.confidence, self._confidence, lane)
 
