@@ -46,7 +46,7 @@ class LearnedModels:
         scorer: None where there is at most one record.
         report: what was found, for people.
         least_similar: retrieval score below which a case resembles no record: six tenths of what 99 of 100 of
-            the index's own records find, themselves left out. 0 where there are too few records to tell.
+            the index's own records find, themselves left out; at most .15. 0 where there are too few records.
     """
 
     version: str

@@ -30,8 +30,10 @@ MOST_ASKED = 800
 """Records that are asked as queries to fit weights, mix and calibration."""
 _FEWEST_RECORDS = 2
 _FEWEST_FOR_SIMILARITY = 100
-_UNLIKE = 0.6
-"""A case that finds this share of what nearly every record finds counts as one like them: it may be short."""
+_UNLIKE, _UNLIKE_AT_MOST = 0.6, 0.15
+"""A case that finds this share of what nearly every record finds counts as one like them: it may be short.
+
+Where records are near-identical, that would ask too much, hence the cap."""
 
 
 def headed(payload: Payload) -> bool:
@@ -287,4 +289,6 @@ class Lessons:
 
 def _least_similar(cases: Sequence[LeftOut]) -> float:
     best = [float(case.fused.max(initial=0.0)) for case in cases]
-    return float(_UNLIKE * np.percentile(best, 1)) if len(best) >= _FEWEST_FOR_SIMILARITY else 0.0
+    if len(best) < _FEWEST_FOR_SIMILARITY:
+        return 0.0
+    return min(float(_UNLIKE * np.percentile(best, 1)), _UNLIKE_AT_MOST)

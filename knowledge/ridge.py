@@ -82,12 +82,21 @@ def dot(left: sp.csr_matrix, right: sp.csr_matrix) -> Floats:
 
 
 def penalised_inverse(matrix: Floats, ridge: float) -> Floats:
-    """Inverse of a symmetric matrix with ``ridge`` added to its diagonal; a large one in single precision."""
+    """Inverse of a symmetric matrix with ``ridge`` added to its diagonal; a large one in single precision.
+
+    Many near-identical cases make a curved kernel indefinite; then more is added, until it can be inverted.
+    """
     precise = len(matrix) <= _PRECISE_LIMIT
     kind: Any = np.float64 if precise else np.float32
-    square = np.array(matrix, kind)
-    square[np.diag_indices_from(square)] += ridge
-    lower = scipy.linalg.cholesky(square, lower=True, overwrite_a=True, check_finite=False)
+    added = ridge
+    while True:
+        square = np.array(matrix, kind)
+        square[np.diag_indices_from(square)] += added
+        try:
+            lower = scipy.linalg.cholesky(square, lower=True, overwrite_a=True, check_finite=False)
+            break
+        except scipy.linalg.LinAlgError:
+            added = 2 * added + 1e-3
     invert = scipy.linalg.lapack.dpotri if precise else scipy.linalg.lapack.spotri
     inverse, _ = invert(lower, lower=1, overwrite_c=1)
     inverse = np.tril(inverse)
