@@ -16,7 +16,7 @@ import platformdirs
 from llama_index.core.tools import BaseTool, QueryEngineTool, ToolMetadata
 
 from .agents import DeepEngine, StandardEngine, VoteEngine
-from .errors import IndexStoreError, InputError
+from .errors import IndexStoreError, InputError, SettingsError
 from .indexes.cases import CaseIndex, Report
 from .knowledge.calibration import FEWEST_EXAMPLES, ConfidenceCalibration
 from .knowledge.learned import CaseTable
@@ -333,7 +333,9 @@ class Wardround:
         source: Source,
         format: str | None,  # noqa: A002
     ) -> AbstractContextManager[tuple[Iterator[OutpatientRecord], dict[str, Any]]]:
-        index = self.settings.cases.index
+        index = self.settings.cases.index.absolute()
+        if not index.name:
+            raise SettingsError(f"cases.index = {index}: not a folder that an index can have; name another")
         return admitting(
             source,
             self.settings.records,

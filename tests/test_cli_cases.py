@@ -249,3 +249,9 @@ def test_an_interrupted_build_leaves_the_old_index_and_exit_code_130(fresh: Path
     assert out == b""
     assert err.decode() == "wardround: interrupted; what was there before is unchanged\n"
     assert CaseIndex.open(fresh, verify=True).version == before
+
+
+def test_the_root_of_the_disk_is_no_place_for_an_index(call: Call) -> None:
+    code, _, err = call("cases", "build", RECORDS, "--index", "/", "--deidentified")
+    assert code == 3
+    assert "cases.index" in err
