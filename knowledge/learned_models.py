@@ -178,7 +178,7 @@ def store(index: WritableCaseSource, models: LearnedModels) -> None:
     index.write_sidecar(SIDECAR, models.to_files())
 
 
-def stored(index: WritableCaseSource) -> LearnedModels | None:
+def stored(index: CaseSource) -> LearnedModels | None:
     """What was learned from the index's present records; None where nothing was, or they changed since."""
     folder = index.sidecar(SIDECAR)
     if not (folder / "models.json").is_file():

@@ -78,6 +78,8 @@ class DiagnosisPrior:
 
     def scaled(self, department: int, without: int = -1) -> Floats:
         """``[labels]`` log of :meth:`given` in 0..1: 1 for the most frequent diagnosis, 0 for none seen."""
+        if not len(self.totals):
+            return np.zeros(0)
         logs = np.log(self.given(department, without))
         low = np.log(SMOOTHING / (self._size(department) + SMOOTHING * len(self.totals)))
         span = logs.max() - low

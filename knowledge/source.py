@@ -106,6 +106,8 @@ class CaseSource(Protocol):
 
     def payload(self, row: int) -> Payload: ...  # noqa: D102
 
+    def sidecar(self, name: str) -> Path: ...  # noqa: D102
+
     def dense_matrix(self, view: View) -> npt.NDArray[Any]: ...  # noqa: D102
 
     def sparse_matrix(self, view: View) -> sp.csr_matrix: ...  # noqa: D102
@@ -130,7 +132,5 @@ class CaseSource(Protocol):
 
 class WritableCaseSource(CaseSource, Protocol):
     """A case index that keeps what is learned beside itself."""
-
-    def sidecar(self, name: str) -> Path: ...  # noqa: D102
 
     def write_sidecar(self, name: str, files: Mapping[str, bytes | npt.NDArray[Any]]) -> None: ...  # noqa: D102

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from pydantic import ConfigDict, Field, PrivateAttr
+from pydantic import ConfigDict, Field
 
 from ..indexes.cases import CaseIndex
 from ..knowledge.labels import LabelSpace
@@ -40,17 +40,6 @@ class ClinicalPriorReranker(BaseNodePostprocessor):
     ranker: CaseRanker = Field(exclude=True)
     weight: float | None = Field(default=None, ge=0, le=1)
 
-    _space: LabelSpace = PrivateAttr()
-
-    def model_post_init(self, context: Any, /) -> None:
-        """Number the labels once."""
-        super().model_post_init(context)
-        index, models = self.ranker.index, self.ranker.models
-        written = zip(index.label_names, index.label_codes, models.label_of_written.tolist(), strict=True)
-        self._space = LabelSpace.of(
-            ((name, code) for name, code, number in written if number >= 0), models.mode
-        )
-
     @classmethod
     def class_name(cls) -> str:
         """As LlamaIndex names it."""
@@ -77,11 +66,12 @@ class ClinicalPriorReranker(BaseNodePostprocessor):
         if not nodes:
             return nodes
         query = query_bundle or QueryBundle("")
-        ranker, models = self.ranker, self.ranker.models
+        ranker = self.ranker
         asked = ranker.prepare(query if isinstance(query, ClinicalQuery) else ClinicalQuery.of(query))
-        belief = ranker.belief(asked)
+        basis, belief = ranker.basis(asked), ranker.belief(asked)
+        models = basis.models
         mix = models.mix.under(belief) if self.weight is None else models.mix.but(prior=self.weight)
-        labels = np.array([self._label(node) for node in nodes], np.int32)
+        labels = np.array([_label(basis.space, node) for node in nodes], np.int32)
         fused = np.array([float(node.score or 0.0) for node in nodes], np.float32)
         active = ranker.active_rules(asked)
         effects = [
@@ -121,6 +111,7 @@ class ClinicalPriorReranker(BaseNodePostprocessor):
         )
         return [nodes[i] for i in order]
 
-    def _label(self, node: NodeWithScore) -> int:
-        name = node.metadata.get("diagnosis")
-        return self._space.number(str(name), node.metadata.get("code")) if name else -1
+
+def _label(space: LabelSpace, node: NodeWithScore) -> int:
+    name = node.metadata.get("diagnosis")
+    return space.number(str(name), node.metadata.get("code")) if name else -1

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections import OrderedDict
 from collections.abc import Mapping
-from threading import Lock
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +13,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from ..indexes.cases import CaseIndex, CaseReader, ChannelScores, EncodedQuery
 from ..knowledge.calibration import RawConfidence
 from ..knowledge.learned import Patient, WordShare
-from ..knowledge.learned_models import LearnedModels, label_rows, stored, unlearned
+from ..knowledge.learned_models import LearnedModels
 from ..knowledge.ranking import (
     LabelBelief,
     RankedLabels,
@@ -34,18 +31,21 @@ from ..records.schema import VIEWS, View
 from .case_ranking import CaseRanking, Floats, Ints, PreparedCase, Prior, RankedCase, RankingPlan, nodes_of
 from .multi_view import query_views
 from .ordering import tie_key
+from .ranking_basis import RankingBases, RankingBasis
 
 __all__ = ["CaseRanker", "CaseRanking", "PreparedCase", "Prior", "RankedCase", "RankingPlan"]
-
-_REMEMBERED = 16
 
 
 class CaseRanker:
     """Ranks diagnoses for a case from a case index and what was learned from it.
 
+    Each question reads one state of the index from beginning to end. When the index has changed, the next
+    question reads the new state: with what that state keeps of learning, or without a learned scorer.
+
     Args:
         index: an open case index.
-        models: what was learned; what the index keeps, or the defaults, where None.
+        models: what was learned, as long as the index keeps its records; what the index keeps, or the
+            defaults, where None.
         rules: of departments; the shipped ones where None.
         candidates: records that each channel proposes.
         plan: which parts take part.
@@ -65,17 +65,17 @@ class CaseRanker:
         diagnoses: int = 10,
     ) -> None:
         self.index = index
-        self.models = models or stored(index) or unlearned(index)
         self.rules = rules or shipped_rules()
         self.candidates = candidates
         self.plan = plan or RankingPlan()
         self.seed = seed
         self._listed = diagnoses
-        written = np.append(self.models.label_of_written, np.int32(-1)).astype(np.int32)
-        self.labels: Ints = written[np.asarray(index.labels)]
-        self._rows_of = label_rows(self.labels, len(self.models.keys))
-        self._encoded: OrderedDict[str, EncodedQuery] = OrderedDict()
-        self._lock = Lock()
+        self._bases = RankingBases(index.snapshot(), models)
+
+    @property
+    def models(self) -> LearnedModels:
+        """What ranks at present."""
+        return self._bases.of(self.index.snapshot()).models
 
     @classmethod
     def from_defaults(cls, index: CaseIndex, **options: Any) -> Self:
@@ -104,6 +104,7 @@ class CaseRanker:
             headed=case.headed,
             query_id=case.query_id,
             exclude=case.exclude,
+            cases=case.cases,
         )
         ranking.timings_ms["encode"] = (encoded_at - started) * 1000
         ranking.timings_ms["rank"] = (time.perf_counter() - encoded_at) * 1000
@@ -119,34 +120,22 @@ class CaseRanker:
         views, headed = query_views(query)
         whole = views.get(View.GLOBAL) or "\n".join(views.values())
         patient = Patient.of(whole, query.department, query.age, query.sex)
-        encoded = self.encode(views, query.language, vectors)
-        return PreparedCase(query.query_str, whole, patient, headed, encoded, query.record_ids)
+        cases = self.index.snapshot()
+        encoded = cases.encode_query(views, query.language, vectors=vectors)
+        return PreparedCase(query.query_str, whole, patient, headed, encoded, query.record_ids, cases)
 
     def belief(self, case: PreparedCase) -> LabelBelief:
         """What is believed of every label before any record is looked at."""
-        return self._belief(case.encoded, case.text, case.patient, plan=self.plan)
+        models = self.basis(case).models
+        return self._belief(models, case.encoded, case.text, case.patient, plan=self.plan)
+
+    def basis(self, case: PreparedCase) -> RankingBasis:
+        """Models and labels of the index state that a case is compared with."""
+        return self._bases.of(case.cases)
 
     def active_rules(self, case: PreparedCase) -> ActiveRules:
         """The rules that a case triggers; none where the plan has no rules."""
         return self._active(case.text, case.patient, self.plan)
-
-    def encode(
-        self, views: Mapping[View, str], language: str | None, vectors: Mapping[View, Floats] | None = None
-    ) -> EncodedQuery:
-        """As :meth:`CaseIndex.encode_query`; the last few cases are remembered."""
-        content = "\x1f".join(
-            [self.index.version, language or "", *(f"{v}\x1e{t}" for v, t in views.items())]
-        )
-        key = hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-        with self._lock:
-            if key in self._encoded:
-                return self._encoded[key]
-        encoded = self.index.encode_query(views, language, vectors=vectors)
-        with self._lock:
-            self._encoded[key] = encoded
-            while len(self._encoded) > _REMEMBERED:
-                self._encoded.popitem(last=False)
-        return encoded
 
     def rank_encoded(
         self,
@@ -161,11 +150,12 @@ class CaseRanker:
         plan: RankingPlan | None = None,
         found: ChannelScores | None = None,
         own_label: int = -1,
+        cases: CaseReader | None = None,
     ) -> CaseRanking:
         """Rank diagnoses for a case that is encoded already.
 
         Args:
-            encoded: by :meth:`encode`.
+            encoded: by :meth:`CaseReader.encode_query`.
             text: the whole of it, without a diagnosis.
             patient: who it is about.
             headed: whether its views come from headings or fields.
@@ -176,11 +166,14 @@ class CaseRanker:
             found: candidates of a search that was made already.
             own_label: number of the label of a case that is itself in the index and left out; its frequencies
                 are then taken without it.
+            cases: state of the index to search; the present one where None.
         """
-        models, plan = self.models, plan or self.plan
-        cases = self.index.snapshot()
-        mix = models.mix
-        belief = self._belief(encoded, text, patient, scores=scores, plan=plan, own_label=own_label)
+        plan = plan or self.plan
+        cases = cases or self.index.snapshot()
+        basis = self._bases.of(cases)
+        models, mix = basis.models, basis.models.mix
+        encoded = cases.renewed(encoded)
+        belief = self._belief(models, encoded, text, patient, scores=scores, plan=plan, own_label=own_label)
         mix = mix.under(belief)
         proposals = np.zeros(0, np.int32)
         if belief.chance is not None:
@@ -188,15 +181,15 @@ class CaseRanker:
         used = np.array([view in plan.views for view in VIEWS])
         if found is None:
             found = cases.search(
-                encoded, candidates=self.candidates, exclude=exclude, extra_rows=self.rows_of(proposals)
+                encoded, candidates=self.candidates, exclude=exclude, extra_rows=basis.rows_of(proposals)
             )
         weights = models.weights.row(patient.department, encoded.present & used, headed=headed)
         fused = np.asarray(found.scores.reshape(len(found.rows), 8) @ weights.ravel(), np.float32)
-        kept = select_records(fused, self.labels[found.rows], proposals, mix)
+        kept = select_records(fused, basis.labels[found.rows], proposals, mix)
         rows, fused, channels = found.rows[kept], fused[kept], found.scores[kept] * used[None, :, None]
-        labels = self.labels[rows]
+        labels = basis.labels[rows]
         active = self._active(text, patient, plan)
-        after, priors = rerank(fused, labels, belief.prior, self._effects(active, labels), mix)
+        after, priors = rerank(fused, labels, belief.prior, _effects(models, active, labels), mix)
         order = self._order(cases, rows, after, query_id)
         rows, labels, channels = rows[order], labels[order], channels[order]
         fused, after, priors = fused[order], after[order], priors[order]
@@ -207,11 +200,12 @@ class CaseRanker:
             belief if plan.learned else no_belief(len(models.keys)),
             mix,
             tie=lambda label: tie_key(self.seed, query_id, models.keys[label]),
-            effects=(lambda label: self._effect(active, label)) if plan.rules else None,
+            effects=(lambda label: _effect(models, active, label)) if plan.rules else None,
         )
         values, raw = signs(ranked, after, fused, labels=labels, channels=channels, belief=belief)
         return CaseRanking(
             cases=cases,
+            models=models,
             rows=rows,
             fused=fused,
             scores=after,
@@ -220,9 +214,9 @@ class CaseRanker:
             weights=weights,
             labels=labels,
             ranked=ranked,
-            diagnoses=self._diagnoses(cases, ranked, rows, labels),
+            diagnoses=self._diagnoses(cases, models, ranked, rows, labels),
             raw=raw,
-            confidence=self._confidence(values, raw),
+            confidence=_confidence(models, values, raw),
             signs=values,
             belief=belief,
             rules=active,
@@ -232,22 +226,21 @@ class CaseRanker:
         self, encoded: EncodedQuery, text: str, patient: Patient, label: str, top: int = 8
     ) -> list[WordShare]:
         """The case's words that speak most for a label by the learned scorer; empty without one."""
-        scorer = self.models.scorer
-        if scorer is None or label not in self.models.keys:
+        cases = self.index.snapshot()
+        models = self._bases.of(cases).models
+        scorer = models.scorer
+        if scorer is None or label not in models.keys:
             return []
-        number = self.models.keys.index(label)
-        return scorer.explain(scorer.features(encoded, text, patient), number, self.index.vocabulary, top)
+        features = scorer.features(cases.renewed(encoded), text, patient)
+        return scorer.explain(features, models.keys.index(label), cases.vocabulary, top)
 
     def nodes(self, ranking: CaseRanking) -> list[NodeWithScore]:
         """The records as LlamaIndex nodes, best first, with what brought each in and its diagnosis' share."""
-        return nodes_of(ranking, self.models)
-
-    def rows_of(self, labels: Ints) -> npt.NDArray[np.int64]:
-        """Up to three rows of each label, so that it can have evidence."""
-        return np.concatenate([*(self._rows_of(int(label)) for label in labels), np.zeros(0, np.int64)])
+        return nodes_of(ranking)
 
     def _belief(
         self,
+        models: LearnedModels,
         encoded: EncodedQuery,
         text: str,
         patient: Patient,
@@ -256,7 +249,6 @@ class CaseRanker:
         plan: RankingPlan,
         own_label: int = -1,
     ) -> LabelBelief:
-        models = self.models
         wanted = plan.learned or plan.prior is Prior.LEARNED
         if models.scorer is not None and wanted:
             if scores is None:
@@ -264,7 +256,7 @@ class CaseRanker:
             return learned_belief(
                 scores, models.department_evidence(patient.department, own_label), models.mix
             )
-        if plan.prior is Prior.NONE:
+        if plan.prior is Prior.NONE or not models.keys:
             return no_belief(len(models.keys))
         return frequency_belief(models.prior.scaled(models.department_number(patient.department), own_label))
 
@@ -272,14 +264,6 @@ class CaseRanker:
         if not plan.rules:
             return ActiveRules(())
         return self.rules.active(text, department=patient.department, age=patient.age, sex=patient.sex)
-
-    def _effect(self, active: ActiveRules, label: int) -> float:
-        return active.total(self.models.names[label], self.models.codes[label])
-
-    def _effects(self, active: ActiveRules, labels: Ints) -> npt.NDArray[np.float64] | None:
-        if not active.rules and active.side is None:
-            return None
-        return np.array([self._effect(active, label) if label >= 0 else 0.0 for label in labels.tolist()])
 
     def _order(
         self, cases: CaseReader, rows: npt.NDArray[np.int64], scores: Floats, query_id: str
@@ -291,16 +275,21 @@ class CaseRanker:
         return np.array(sorted(range(len(rows)), key=keys.__getitem__), np.int64)
 
     def _diagnoses(
-        self, cases: CaseReader, ranked: RankedLabels, rows: npt.NDArray[np.int64], labels: Ints
+        self,
+        cases: CaseReader,
+        models: LearnedModels,
+        ranked: RankedLabels,
+        rows: npt.NDArray[np.int64],
+        labels: Ints,
     ) -> list[RankedCase]:
         out = []
         for label, share in zip(ranked.order[: self._listed].tolist(), ranked.shares, strict=False):
             own = rows[labels == label][:5].tolist()
             out.append(
                 RankedCase(
-                    self.models.keys[label],
-                    self.models.names[label],
-                    self.models.codes[label],
+                    models.keys[label],
+                    models.names[label],
+                    models.codes[label],
                     float(share),
                     float(ranked.votes[label]),
                     tuple(cases.ids[row] for row in own),
@@ -308,9 +297,20 @@ class CaseRanker:
             )
         return out
 
-    def _confidence(self, values: npt.NDArray[np.float64], raw: RawConfidence) -> Confidence:
-        calibration = self.models.calibration
-        if calibration is None:
-            return Confidence(raw.raw, raw.raw, raw.top, raw.consensus, raw.margin)
-        value = float(calibration.apply(values)[0])
-        return Confidence(value, raw.raw, raw.top, raw.consensus, raw.margin, calibrated=True)
+
+def _effect(models: LearnedModels, active: ActiveRules, label: int) -> float:
+    return active.total(models.names[label], models.codes[label])
+
+
+def _effects(models: LearnedModels, active: ActiveRules, labels: Ints) -> npt.NDArray[np.float64] | None:
+    if not active.rules and active.side is None:
+        return None
+    return np.array([_effect(models, active, label) if label >= 0 else 0.0 for label in labels.tolist()])
+
+
+def _confidence(models: LearnedModels, values: npt.NDArray[np.float64], raw: RawConfidence) -> Confidence:
+    calibration = models.calibration
+    if calibration is None:
+        return Confidence(raw.raw, raw.raw, raw.top, raw.consensus, raw.margin)
+    value = float(calibration.apply(values)[0])
+    return Confidence(value, raw.raw, raw.top, raw.consensus, raw.margin, calibrated=True)

@@ -76,6 +76,8 @@ class CaseRanking:
     """A case's similar records and ranked diagnoses.
 
     Attributes:
+        cases: state of the index that was searched.
+        models: what ranked.
         rows: ``[k]`` of the records, best first.
         fused: ``[k]`` retrieval scores.
         scores: ``[k]`` after re-ranking.
@@ -94,6 +96,7 @@ class CaseRanking:
     """
 
     cases: CaseReader
+    models: LearnedModels
     rows: npt.NDArray[np.int64]
     fused: Floats
     scores: Floats
@@ -122,6 +125,7 @@ class PreparedCase:
         headed: whether its views come from headings or fields.
         encoded: vectors and words.
         exclude: ids of records that are no evidence.
+        cases: state of the index that it is compared with.
     """
 
     query_id: str
@@ -130,6 +134,7 @@ class PreparedCase:
     headed: bool
     encoded: EncodedQuery
     exclude: frozenset[str]
+    cases: CaseReader
 
 
 _EXPLAINING = ("label", "prior", "rules", "label_share", "vote_share", "score_parts")
@@ -141,8 +146,9 @@ def hide_from_models(node: NodeWithScore) -> None:
         hidden.extend(key for key in _EXPLAINING if key not in hidden)
 
 
-def nodes_of(ranking: CaseRanking, models: LearnedModels) -> list[NodeWithScore]:
+def nodes_of(ranking: CaseRanking) -> list[NodeWithScore]:
     """The records as LlamaIndex nodes, best first, each with what brought it in and its diagnosis' share."""
+    models = ranking.models
     share = {
         int(label): float(s) for label, s in zip(ranking.ranked.order, ranking.ranked.shares, strict=True)
     }

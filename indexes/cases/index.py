@@ -214,10 +214,6 @@ class CaseIndex(CaseReader):
             del current
             store.sweep()
 
-    def sidecar(self, name: str) -> Path:
-        """Folder of a sidecar; it does not exist where none was written."""
-        return self._state.generation.folder / "sidecar" / name
-
     def reload(self) -> bool:
         """Take over the newest state that any writer has published; whether there was a newer one."""
         current = GenerationStore(self.path, KIND, FORMAT).open()

@@ -90,6 +90,12 @@ class CaseReader:
         matrix = embedder.encode(distinct, "passage")
         return {view: matrix[distinct.index(text)] for view, text in texts.items()}
 
+    def renewed(self, encoded: EncodedQuery) -> EncodedQuery:
+        """A query that another state encoded, as this one compares it; its own ones as they are."""
+        if encoded.generation == self.generation:
+            return encoded
+        return self._state.encode(encoded.raw, encoded.words, encoded.present)
+
     def search(
         self,
         encoded: EncodedQuery,
@@ -107,8 +113,7 @@ class CaseReader:
             extra_rows: rows to score as well.
         """
         state = self._state
-        if encoded.generation != state.generation.name:
-            encoded = state.encode(encoded.raw, encoded.words, encoded.present)
+        encoded = self.renewed(encoded)
         faiss.omp_set_num_threads(self._threads)
         found = (state.rows.get(record) for record in exclude)
         excluded = np.array([row for row in found if row is not None], np.int64)
@@ -139,6 +144,15 @@ class CaseReader:
     def version(self) -> str:
         """Depends on the records and on what turned them into numbers, not on how they came in."""
         return str(self._state.meta["version"])
+
+    @property
+    def generation(self) -> str:
+        """Name of this state on disk; every change gives another."""
+        return self._state.generation.name
+
+    def sidecar(self, name: str) -> Path:
+        """Folder of a sidecar; it does not exist where none was written."""
+        return self._state.generation.folder / "sidecar" / name
 
     @property
     def path(self) -> Path:
