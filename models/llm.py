@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
+import httpx
 import openai
 from llama_index.core.llms import ChatMessage
 from llama_index.llms.openai_like import OpenAILike
@@ -52,8 +55,9 @@ class ServedLlm:
 
     Answers are streamed, so that a cut in mid-answer is told from an answer; the server enforces the JSON
     schema where it can (``response_format``), and the answer is checked all the same. No call is retried
-    except one repair of an invalid answer, and all calls of a question share its deadline. Safe to use from
-    several threads and event loops at once. Source: ours.
+    except one repair of an invalid answer, and all calls of a question share its deadline. Questions hold
+    patients' text, so they go to this address and nowhere else: no redirect is followed, and no proxy of the
+    environment is used. Safe to use from several threads and event loops at once. Source: ours.
 
     Args:
         base_url: of the server, ending in ``/v1``.
@@ -219,7 +223,12 @@ class ServedLlm:
     async def _discover(self) -> None:
         if self._served is not None:
             return
-        client = openai.AsyncOpenAI(base_url=self.base_url, api_key=self._api_key or _NO_KEY, max_retries=0)
+        client = openai.AsyncOpenAI(
+            base_url=self.base_url,
+            api_key=self._api_key or _NO_KEY,
+            max_retries=0,
+            http_client=openai.DefaultAsyncHttpxClient(**_straight()),
+        )
         async with client:
             try:
                 listed = (await client.models.list()).data
@@ -249,4 +258,17 @@ class ServedLlm:
             temperature=self._temperature,
             max_retries=0,
             timeout=3600.0,
+            http_client=openai.DefaultHttpxClient(**_straight()),
+            async_http_client=openai.DefaultAsyncHttpxClient(**_straight()),
         )
+
+
+def _straight() -> dict[str, Any]:
+    """What keeps an HTTP client to the address it is given."""
+    return {"follow_redirects": False, "trust_env": False, "verify": _trusted()}
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Certificates as the environment names them; loading them takes long enough to do it once."""
+    return httpx.create_ssl_context()

@@ -15,6 +15,7 @@ from misbehaving import (
     ends_early,
     hangs,
     not_the_protocol,
+    redirects,
     says,
     status,
     wait_until,
@@ -116,6 +117,37 @@ def test_each_way_to_fail_has_its_name_and_is_not_retried(reply, fault):
         assert server.asked == 1
     assert caught.value.fault is fault
     assert isinstance(caught.value, ModelError)
+
+
+@pytest.mark.parametrize("code", [301, 302, 307, 308])
+def test_a_redirect_is_an_error_and_nothing_reaches_the_other_address(code):
+    with MisbehavingServer(says({"x": 3})) as elsewhere:
+        with MisbehavingServer(redirects(elsewhere.url, code)) as server, pytest.raises(LlmError) as caught:
+            ask(server)
+        assert elsewhere.script.asked_for == []
+    assert caught.value.fault is LlmFault.HTTP
+    assert str(code) in caught.value.reason
+
+
+def test_a_redirect_of_the_list_of_models_is_not_followed_either():
+    with MisbehavingServer(says({"x": 3})) as elsewhere:
+        with (
+            MisbehavingServer(says({"x": 4}), models_at=elsewhere.url) as server,
+            pytest.raises(LlmError, match="307"),
+        ):
+            ask(server)
+        assert elsewhere.script.asked_for == []
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+def test_a_proxy_of_the_environment_sees_nothing(monkeypatch, variable):
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with MisbehavingServer(says({"x": 3})) as proxy, MisbehavingServer(says({"x": 4})) as server:
+        monkeypatch.setenv(variable, proxy.url.removesuffix("/v1"))
+        llm = ServedLlm(server.url, api_key="sesame", deadline_s=20)
+        assert llm.complete_json(ASK, SCHEMA, check=only_x).value == 4
+        assert proxy.script.asked_for == []
 
 
 def test_the_status_is_in_the_reason():

@@ -21,6 +21,8 @@ class Script:
     max_model_len: int | None = 4096
     models: list[str] = field(default_factory=lambda: ["tiny-qwen"])
     seen: list[dict[str, Any]] = field(default_factory=list)
+    asked_for: list[str] = field(default_factory=list)
+    models_at: str | None = None
     connections: int = 0
 
     def next_reply(self) -> Reply:
@@ -36,6 +38,10 @@ class Handler(BaseHTTPRequestHandler):
         """Quiet."""
 
     def do_GET(self) -> None:
+        self.script.asked_for.append(self.path)
+        if self.script.models_at is not None:
+            self.redirect(self.script.models_at + "/models", 307)
+            return
         known = {
             "object": "model",
             "created": 0,
@@ -46,6 +52,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_whole(200, {"object": "list", "data": data})
 
     def do_POST(self) -> None:
+        self.script.asked_for.append(self.path)
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.script.seen.append(body)
         self.script.next_reply()(self, body)
@@ -57,6 +64,12 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+
+    def redirect(self, to: str, code: int) -> None:
+        self.send_response(code)
+        self.send_header("Location", to)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     def start_stream(self) -> None:
         self.send_response(200)
@@ -107,6 +120,11 @@ def says(text: str | dict[str, Any], finish: str = "stop") -> Reply:
 def status(code: int) -> Reply:
     """Answers with an error status."""
     return lambda server, body: server.send_whole(code, {"error": {"message": "no", "code": code}})
+
+
+def redirects(to: str, code: int = 307) -> Reply:
+    """Sends the client somewhere else, with what it said."""
+    return lambda server, body: server.redirect(to + "/chat/completions", code)
 
 
 def cuts_off(text: str) -> Reply:
