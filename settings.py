@@ -7,8 +7,17 @@ import os
 import tomllib
 from pathlib import Path
 from typing import Any, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as SettingsSourceError
 
@@ -16,6 +25,7 @@ from .errors import SettingsError
 
 ENV_PREFIX = "WARDROUND_"
 ENV_DELIMITER = "__"
+_SECRET = {"privacy.scrub_key", "llm.api_key"}
 
 
 class _Section(BaseModel):
@@ -101,12 +111,31 @@ class LlmSettings(_Section):
     temperature: float = Field(default=0.0, ge=0, le=2)
     deadline_s: float = Field(default=30.0, gt=0, le=3600)
 
+    @field_validator("base_url")
+    @classmethod
+    def _web_address(cls, url: str | None) -> str | None:
+        if url is not None and not _is_web_address(url):
+            msg = "give an address such as http://127.0.0.1:8000/v1"
+            raise ValueError(msg)
+        return url
+
     @model_validator(mode="after")
     def _one_model(self) -> Self:
         if self.base_url is not None and self.path is not None:
             msg = "base_url (a server) and path (a model in this process) exclude each other"
             raise ValueError(msg)
         return self
+
+
+def _is_web_address(url: str) -> bool:
+    if any(char.isspace() or not char.isprintable() for char in url):
+        return False
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises where it is no number up to 65535
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
 class CasesSettings(_Section):
@@ -218,6 +247,9 @@ class Settings(BaseSettings):
             except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
                 msg = f"{path}: not valid TOML: {error}"
                 raise SettingsError(msg) from error
+            except RecursionError as error:
+                msg = f"{path}: not valid TOML: nested too deeply"
+                raise SettingsError(msg) from error
         _refuse_unknown_variables()
         try:
             return cls(**data)
@@ -226,6 +258,19 @@ class Settings(BaseSettings):
         except SettingsSourceError as error:
             msg = f"environment: {error}"
             raise SettingsError(msg) from error
+
+    def changed(self, name: str, **values: object) -> Self:
+        """These settings with some keys of one section changed, checked as if they came from a file.
+
+        Raises:
+            SettingsError: naming key and what is allowed.
+        """
+        section = getattr(self, name)
+        try:
+            new = type(section).model_validate(section.model_dump() | values)
+        except ValidationError as error:
+            raise SettingsError(_explain(error, None, name)) from error
+        return self.model_copy(update={name: new})
 
 
 def _sections() -> dict[str, type[BaseModel] | None]:
@@ -257,10 +302,10 @@ def _suggest(word: str, known: list[str]) -> str:
     return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
 
 
-def _explain(error: ValidationError, path: Path | None) -> str:
+def _explain(error: ValidationError, path: Path | None, *section: str) -> str:
     lines = []
     for fault in error.errors():
-        where = [str(part) for part in fault["loc"]]
+        where = [*section, *(str(part) for part in fault["loc"])]
         key = ".".join(where) or "settings"
         variable = ENV_PREFIX + ENV_DELIMITER.join(where).upper()
         source = variable if variable in os.environ else str(path or "settings")
@@ -268,6 +313,7 @@ def _explain(error: ValidationError, path: Path | None) -> str:
             known = _known_keys() if len(where) > 1 else [*_sections()]
             lines.append(f"{source}: unknown key {key}; {_suggest(key, known)}")
         else:
-            got = "" if isinstance(fault["input"], dict) else f", got {fault['input']!r}"
+            hidden = isinstance(fault["input"], dict) or key in _SECRET
+            got = "" if hidden else f", got {fault['input']!r}"
             lines.append(f"{source}: {key}: {fault['msg']}{got}")
     return "\n".join(lines)

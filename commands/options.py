@@ -46,8 +46,5 @@ def settings_with(config: Path | None, **sections: dict[str, Any]) -> Settings:
     for name, values in sections.items():
         given = {key: value for key, value in values.items() if value is not None}
         if given:
-            section = getattr(settings, name)
-            settings = settings.model_copy(
-                update={name: type(section).model_validate(section.model_dump() | given)}
-            )
+            settings = settings.changed(name, **given)
     return settings

@@ -65,6 +65,12 @@ def test_an_empty_file_and_a_byte_order_mark_are_fine(tmp_path: Path) -> None:
         ),
         ("[llm]\ndeadline_s = 0\n", ["llm.deadline_s", "greater than 0"]),
         ("cases = 3\n", ["cases", "got 3"]),
+        ("[llm]\nbase_url = ''\n", ["llm.base_url", "http://127.0.0.1:8000/v1", "got ''"]),
+        ("[llm]\nbase_url = 'ftp://host/v1'\n", ["llm.base_url", "got 'ftp://host/v1'"]),
+        ("[llm]\nbase_url = '127.0.0.1:8000/v1'\n", ["llm.base_url"]),
+        ("[llm]\nbase_url = 'http:///v1'\n", ["llm.base_url"]),
+        ("[llm]\nbase_url = 'http://host:99999/v1'\n", ["llm.base_url"]),
+        ("[llm]\nbase_url = 'http://ho st/v1'\n", ["llm.base_url"]),
     ],
 )
 def test_an_unknown_key_or_impossible_value_names_file_key_and_what_is_allowed(
@@ -84,7 +90,7 @@ def test_all_faults_of_a_file_are_told_at_once(tmp_path: Path) -> None:
     assert len(str(caught.value).splitlines()) == 3
 
 
-@pytest.mark.parametrize("content", [b"[cases\n", b"cases = \xff\xfe", b"\0\0\0"])
+@pytest.mark.parametrize("content", [b"[cases\n", b"cases = \xff\xfe", b"\0\0\0", b"x = " + b"[" * 100_000])
 def test_what_is_not_toml_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "wardround.toml"
     path.write_bytes(content)
@@ -139,3 +145,10 @@ def test_the_api_key_is_not_shown_when_settings_are_printed(tmp_path: Path) -> N
 def test_settings_cannot_be_changed_in_place() -> None:
     with pytest.raises(ValueError, match="frozen"):
         Settings.load().cases.neighbours = 3  # type: ignore[misc]
+
+
+def test_a_changed_section_is_checked_like_a_file() -> None:
+    settings = Settings.load().changed("llm", base_url="http://127.0.0.1:1/v1")
+    assert settings.llm.base_url == "http://127.0.0.1:1/v1"
+    with pytest.raises(SettingsError, match=r"llm\.base_url"):
+        Settings.load().changed("llm", base_url="")
