@@ -187,14 +187,17 @@ class _Run:
             embedder=self.embedder,
             cache=self.cache,
         )
+        own = {case.record.id: case.label for case in known}
+        left_out = left_out or any(self.queries[place].record.id in own for place in asking)
         fold = self._fold(index, most_asked=len(known) if left_out else MOST_ASKED)
         counts = np.bincount([case.label for case in known], minlength=len(self.space))
         answerers = {name: CONDITIONS[name](fold) for name in self.names if not self._copied(name)}
         asked_at = {fold.lessons.index.ids[one.row]: i for i, one in enumerate(fold.lessons.asked)}
         for place in asking:
             case = self.queries[place]
-            scored.answerable[place] = counts[case.label] > int(left_out)
-            question, spent = self._question(fold, case, asked_at if left_out else None)
+            others = counts[case.label] - int(own.get(case.record.id) == case.label)
+            scored.answerable[place] = others > 0
+            question, spent = self._question(fold, case, asked_at if case.record.id in own else None)
             for name, answer in answerers.items():
                 self._answer(
                     name=name,

@@ -170,3 +170,16 @@ def test_leaving_one_out_is_no_easier_than_asking_new_cases():
     result = evaluate(records, cv="loo", conditions=["supervised", "ours", "no_multi_view", "no_icd"])
     for figures in result["conditions"].values():
         assert figures["top1"] < 0.5
+
+
+def test_a_query_that_is_among_the_records_is_not_its_own_answer():
+    from wardround.records.schema import Diagnosis
+
+    alone = [
+        record.model_copy(update={"diagnoses": [Diagnosis(name=f"disease number {i} of many")]})
+        for i, record in enumerate(cases(12))
+    ]
+    result = evaluate(alone, alone, conditions=["vote", "supervised", "ours"])
+    assert result["answerable"] == 0
+    for figures in result["conditions"].values():
+        assert figures["top1_all"] == 0
