@@ -1,4 +1,4 @@
-"""Sorts sentences without heading into views by the words in them."""
+"""Sorts sentences without heading into views by the words in them, and finds those that state a diagnosis."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ _SURE_FINDING = 2
 _ONLY_WHO = 15
 """A first sentence this short ("34歳女性。") only says who; the next one brings the complaint."""
 _NUMBER = re.compile(r"\d")
+_CLAUSE_END = re.compile(r"[,;:，；、：]| and | but ")
+_BESIDE = (30, 20)
+"""Characters before and after cue and name in which a word of the past or of the family counts."""
 
 
 class CueRules(RuleFile):
@@ -27,6 +30,8 @@ class CueRules(RuleFile):
     examination: list[str] = Field(min_length=1)
     history: list[str] = Field(min_length=1)
     complaint: list[str] = Field(min_length=1)
+    diagnosing: list[str] = Field(min_length=1)
+    told: list[str] = Field(min_length=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,42 @@ def cue_rules(language: Language) -> CueRules:
         InputError: the file is missing or breaks its schema.
     """
     return load_rules(DATA / f"cues.{language}.toml", CueRules)
+
+
+def states_diagnosis(sentence: str, name: re.Pattern[str]) -> bool:
+    """Whether a sentence says that this patient has what ``name`` matches. Source: ours.
+
+    Args:
+        sentence: in lower case, white space collapsed.
+        name: of the diagnosis.
+
+    Example:
+        >>> [
+        ...     states_diagnosis(sentence, re.compile("migraine"))
+        ...     for sentence in ("findings consistent with migraine.", "history of migraine.")
+        ... ]
+        [True, False]
+    """
+    diagnosing, told = _diagnosing()
+    names = [match.span() for match in name.finditer(sentence)]
+    for cue in diagnosing.finditer(sentence) if names else ():
+        for start, end in names:
+            first, last = min(start, cue.start()), max(end, cue.end())
+            before = _CLAUSE_END.split(sentence[max(0, first - _BESIDE[0]) : first])[-1]
+            after = _CLAUSE_END.split(sentence[last : last + _BESIDE[1]])[0]
+            if told.search(before + sentence[first:last] + after) is None:
+                return True
+    return False
+
+
+@lru_cache(maxsize=1)
+def _diagnosing() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Cues and counter-cues of all languages: a Chinese record may state its diagnosis in English."""
+    languages: tuple[Language, ...] = ("en", "zh", "ja")
+    rules = {language: cue_rules(language) for language in languages}
+    cues = "|".join(_any_of(rule.diagnosing, language).pattern for language, rule in rules.items())
+    told = "|".join(_any_of(rule.told, language).pattern for language, rule in rules.items())
+    return re.compile(cues), re.compile(told)
 
 
 @lru_cache(maxsize=8)

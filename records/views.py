@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
+from ..language.cues import states_diagnosis
 from ..language.headings import WORD
 from ..language.sections import read_sections
 from ..language.sentences import sentence_spans
@@ -15,6 +17,8 @@ _LABEL_LINE = re.compile(
     r"[ \t\-•*#>|\"'(\[【■]*(?P<heading>[^\n:：=]{1,40})[ \t]*[:：=][ \t]*(?P<rest>[^\n]{1,300})\Z"
 )
 _MAX_HEADING_WORDS = 4
+_QUALIFIER = re.compile(r"[,(\[（，]")
+_LONG_ENOUGH = re.compile(r"[^\W\d_]{3}|[\u3041-\u9fff]{2}")
 _LABEL_WORDS = re.compile(
     r"\b(?:diagnos[ei]s|diagnosed|diagnostic|impression|assessment|dx|main|final|primary|most|likely|the|is|was|of|with|icd)\b"
     r"|诊断|初步|考虑|印象|为|是|診断|病名|名|疑い|の|は|である|です",
@@ -25,9 +29,10 @@ _LABEL_WORDS = re.compile(
 def views_of(record: OutpatientRecord) -> dict[View, str]:
     """A record's views without its diagnosis; an empty view is absent.
 
-    Given views are kept, the text is split otherwise. Either way diagnosis sections are cut out, and so is a
-    last line or sentence that only states the record's own diagnosis. ``GLOBAL`` is composed where it is
-    missing. A record that says nothing but its diagnosis has no view. Source: MAP-RAG; cleaning ours.
+    Given views are kept, the text is split otherwise. Either way diagnosis sections are cut out, and so are a
+    last line or sentence that only names the record's own diagnosis, and every sentence that states it
+    ("consistent with migraine"; a history of migraine stays). ``GLOBAL`` is composed where it is missing. A
+    record that says nothing but its diagnosis has no view. Source: MAP-RAG; cleaning ours.
     """
     labels = [d.name for d in record.diagnoses] + [d.code for d in record.diagnoses if d.code]
     given = {view: text for view, text in (record.views or {}).items() if text.strip()}
@@ -44,10 +49,41 @@ def views_of(record: OutpatientRecord) -> dict[View, str]:
         text = _without_label_line(record.text or "", labels)
         split = split_views(text, record.language)
         views = {View(name): text for name, text in split.views.items()}
+    stated = [pattern for d in record.diagnoses if (pattern := _name_pattern(d.name)) is not None]
+    views = {view: _without_statements(text, stated) for view, text in views.items()}
     views = {view: text for view, text in views.items() if _WORD.search(text)}
     if all(_only_says(text, labels) for text in views.values()):
         return {}
     return {view: views[view] for view in View if view in views}
+
+
+def _plain(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def _name_pattern(name: str) -> re.Pattern[str] | None:
+    """Finds a diagnosis by its name, whole or up to a comma or bracket; None where it is too short."""
+    whole = _plain(name).strip(" .,;:")
+    forms = {form for form in (whole, _QUALIFIER.split(whole)[0].strip()) if _LONG_ENOUGH.search(form)}
+    if not forms:
+        return None
+    either = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
+    return re.compile(rf"(?<![a-z0-9])(?:{either})(?:e?s)?(?![a-z0-9])")
+
+
+def _without_statements(text: str, names: list[re.Pattern[str]]) -> str:
+    """Drops the sentences that state a diagnosis; the text is only split where its name occurs."""
+    plain = _plain(text) if names else ""
+    names = [name for name in names if name.search(plain)]
+    if not names:
+        return text
+    kept, end = [], 0
+    for start, stop in sentence_spans(text):
+        sentence = _plain(text[start:stop])
+        if any(states_diagnosis(sentence, name) for name in names):
+            kept.append(text[end:start])
+            end = stop + len(text[stop:]) - len(text[stop:].lstrip(" \t"))
+    return "".join([*kept, text[end:]]).strip()
 
 
 def _without_diagnosis(text: str) -> str:

@@ -297,6 +297,7 @@ def test_each_cue_file_holds_to_its_schema_and_no_cue_points_both_ways(language)
     rules = cue_rules(language)
     assert isinstance(rules, CueRules)
     assert not set(rules.examination) & set(rules.history)
+    assert not set(rules.diagnosing) & set(rules.told)
 
 
 def noisy(seed):

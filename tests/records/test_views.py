@@ -98,3 +98,51 @@ def test_views_and_text_together_give_the_whole_from_the_text():
     )
     assert views[View.CHIEF_COMPLAINT] == "Sore toe"
     assert views[View.GLOBAL] == "Sore toe for two days, worse at night."
+
+
+@pytest.mark.parametrize(
+    ("before", "statement", "after", "name"),
+    [
+        ("Headache for two days.", " She was diagnosed with migraine today.", " She rests.", "Migraine"),
+        ("Headache for two days.", " Findings consistent with migraine.", " Light hurts.", "Migraine"),
+        ("Headache for two days.", " The picture is suggestive of migraines.", "", "Migraine"),
+        ("Headache for two days.", " Migraine was confirmed.", " She rests.", "Migraine, unspecified"),
+        ("Her toe hurts.", " Crystals confirmed gouty\narthritis.", " It is red.", "Gouty arthritis"),
+        ("Cough since May.", " His mother brought him, and he was diagnosed with COPD.", "", "COPD"),
+        ("头痛3天，伴恶心。", "诊断为偏头痛。", "嘱休息。", "偏头痛"),
+        ("头痛3天，伴恶心。", "考虑偏头痛可能。", "嘱休息。", "偏头痛"),
+        ("頭痛が3日続く。", "片頭痛と診断した。", "光がまぶしい。", "片頭痛"),
+        ("頭痛が3日続く。", "以上より片頭痛と考えた。", "", "片頭痛"),
+    ],
+)  # fmt: skip
+def test_a_sentence_that_states_the_diagnosis_is_dropped_wherever_it_stands(before, statement, after, name):
+    fields = {"diagnoses": [{"name": name}]}
+    kept = " ".join((before + after).split())
+    for views in (
+        views_of(record(text=before + statement + after, **fields)),
+        views_of(record(views={"history": before + statement + after}, **fields)),
+    ):
+        assert " ".join(views[View.GLOBAL].split()) == kept
+        assert all(statement.strip() not in text for text in views.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Headache for two days. She has a history of migraine.", "Migraine"),
+        ("Headache for two days. She was previously diagnosed with migraine.", "Migraine"),
+        ("Headache for two days. She was diagnosed with migraine ten years ago.", "Migraine"),
+        ("Headache for two days. Her mother was diagnosed with migraine.", "Migraine"),
+        ("Headache for two days. It is consistent with overuse of drugs.", "Migraine"),
+        ("Headache for two days. Findings consistent with migrainous aura.", "Migraine"),
+        ("头痛3天。曾诊断为偏头痛。伴恶心。", "偏头痛"),
+        ("頭痛が3日続く。母が片頭痛と診断されている。吐き気あり。", "片頭痛"),
+    ],
+)
+def test_what_is_told_of_the_past_or_of_others_stays(text, name):
+    assert views_of(record(text=text, diagnoses=[{"name": name}]))[View.GLOBAL] == text
+
+
+def test_a_query_without_diagnosis_keeps_what_it_says():
+    text = "Headache for two days. Findings consistent with migraine."
+    assert views_of(record(text=text, diagnoses=[]))[View.GLOBAL] == text
