@@ -167,8 +167,11 @@ def test_the_deadline_holds_for_all_tries_together():
         time.sleep(0.4)
         says("no json")(server, body)
 
-    with MisbehavingServer(slow_and_bad) as server, pytest.raises(LlmError) as caught:
-        ask(server, deadline=Deadline.after(0.6))
+    with MisbehavingServer(slow_and_bad) as server:
+        llm = ServedLlm(server.url)
+        llm.probe()
+        with pytest.raises(LlmError) as caught:
+            llm.complete_json(ASK, SCHEMA, check=only_x, deadline=Deadline.after(0.6))
     assert caught.value.fault is LlmFault.TIMEOUT
     assert caught.value.tokens.output == 20
 
