@@ -22,6 +22,7 @@ except ImportError:  # pragma: no cover  # Windows keeps open files from being r
     fcntl = None  # type: ignore[assignment]
 
 Array = npt.NDArray[Any]
+Stamp = tuple[int, int, int]
 
 MANIFEST = "manifest.json"
 TEMPORARY = "tmp-"
@@ -65,6 +66,7 @@ class Generation:
         meta: what the index wrote about itself.
         files: every file by its name relative to the generation.
         lease: keeps writers from removing the generation.
+        stamp: of the manifest that named it, see :meth:`GenerationStore.stamp`.
     """
 
     root: Path
@@ -72,6 +74,7 @@ class Generation:
     meta: dict[str, Any]
     files: dict[str, FileEntry]
     lease: Lease
+    stamp: Stamp | None = None
 
     @property
     def folder(self) -> Path:
@@ -119,7 +122,7 @@ class Generation:
         path = self.path(name)
         try:
             return json.loads(path.read_bytes())
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise IndexStoreError(f"{path}: unreadable ({error}); {REBUILD}") from error
 
     def verify(self) -> None:

@@ -6,16 +6,27 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from filelock import FileLock, Timeout
 
 from ..errors import IndexStoreError
-from .generation import LEASE, MANIFEST, REBUILD, TEMPORARY, FileEntry, Generation, GenerationWriter, Lease
+from .generation import (
+    LEASE,
+    MANIFEST,
+    REBUILD,
+    TEMPORARY,
+    FileEntry,
+    Generation,
+    GenerationWriter,
+    Lease,
+    Stamp,
+)
 
 try:
     import fcntl
@@ -24,6 +35,7 @@ except ImportError:  # pragma: no cover
 
 _LOCK = ".writer.lock"
 _GENERATION = "gen-"
+_NAME = re.compile(rf"{_GENERATION}[0-9a-f]+", re.ASCII)
 _OPEN_TRIES = 20
 _HASH_ALWAYS_BELOW = 64 << 20
 
@@ -42,6 +54,17 @@ class GenerationStore:
         self._kind = kind
         self._version = version
 
+    def stamp(self) -> Stamp | None:
+        """What changes with every published generation and costs one look at the file system to see.
+
+        Inode, time of change and size of the manifest; None where it cannot be seen.
+        """
+        try:
+            seen = (self.root / MANIFEST).stat()
+        except OSError:
+            return None
+        return seen.st_ino, seen.st_mtime_ns, seen.st_size
+
     def open(self, *, verify: bool = False) -> Generation:
         """The current generation, with its files' sizes checked; small ones by checksum as well.
 
@@ -50,6 +73,7 @@ class GenerationStore:
         """
         problem: OSError | None = None
         for _ in range(_OPEN_TRIES):
+            stamp = self.stamp()
             manifest = self._manifest()
             try:
                 lease = Lease(self.root / manifest["generation"])
@@ -57,7 +81,7 @@ class GenerationStore:
                 problem = error
                 continue
             files = {name: FileEntry(*entry) for name, entry in manifest["files"].items()}
-            generation = Generation(self.root, manifest["generation"], manifest["meta"], files, lease)
+            generation = Generation(self.root, manifest["generation"], manifest["meta"], files, lease, stamp)
             wrong = self._wrong_size(generation)
             if wrong is None:
                 if verify or sum(entry.size for entry in files.values()) <= _HASH_ALWAYS_BELOW:
@@ -85,19 +109,23 @@ class GenerationStore:
             manifest = json.loads(path.read_bytes())
             checksum = manifest.pop("checksum")
             whole = checksum == _checksum(manifest)
+            other = (manifest["kind"], manifest["format"]) != (self._kind, self._version)
         except FileNotFoundError as error:
             raise IndexStoreError(
                 f"{self.root}: no index here ({MANIFEST} is missing); build one with `wardround cases build`"
             ) from error
-        except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             raise IndexStoreError(f"{path}: unreadable ({type(error).__name__}); {REBUILD}") from error
         if not whole:
             raise IndexStoreError(f"{path}: it was changed after it was written; {REBUILD}")
-        if manifest["kind"] != self._kind or manifest["format"] != self._version:
+        if other:
             raise IndexStoreError(
                 f"{self.root}: holds {manifest['kind']} format {manifest['format']}, and this version reads "
                 f"{self._kind} format {self._version}; rebuild it with `wardround cases build`"
             )
+        wrong = _unfit(manifest)
+        if wrong:
+            raise IndexStoreError(f"{path}: {wrong}; {REBUILD}")
         return dict(manifest)
 
     @contextlib.contextmanager
@@ -178,6 +206,31 @@ class GenerationStore:
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
             elif path.name.startswith(_GENERATION) and path.name != current:
                 _remove_unless_read(path)
+
+
+def _unfit(manifest: Mapping[str, Any]) -> str | None:
+    """What in a manifest no writer wrote; what passes names files inside the generation only."""
+    name, files = manifest.get("generation"), manifest.get("files")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        return "it names no generation"
+    if not isinstance(manifest.get("meta"), dict):
+        return "it does not describe its generation"
+    if not isinstance(files, dict):
+        return "it lists no files"
+    for file, entry in files.items():
+        if not _is_inside(file):
+            return f"it lists {file!r}, which is no file of a generation"
+        match entry:
+            case [int(size), str()] if not isinstance(size, bool) and size >= 0:
+                continue
+        return f"it gives no size and checksum of {file}"
+    return None
+
+
+def _is_inside(file: str) -> bool:
+    parts = PurePosixPath(file).parts
+    plain = not any(char in file for char in "\0\\:")
+    return plain and bool(parts) and ".." not in parts and not file.startswith("/")
 
 
 def _ours(name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from threading import Lock
 from typing import Any, Self
 
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from ..store import GenerationStore
 from .dense import AnnOptions
 from .ingest import Parts, Report, Tick, ViewsOf
 from .reader import CaseReader
-from .state import State
+from .state import State, check_meta
 from .tables import Tables
 from .update import Change, write_next
 
@@ -43,13 +44,23 @@ class CaseIndex(CaseReader):
         super().__init__(State.load(generation, parts.tokenizer, options), parts, threads)
         self.report: Report | None = None
         self._options = options
+        self._loading = Lock()
+        self._seen = generation.stamp
 
     def snapshot(self) -> CaseReader:
         """The present state, which stays as it is when this index changes or reloads."""
         return CaseReader(self._state, self._parts, self._threads)
 
-    def _load(self, generation: Generation) -> None:
-        self._state = State.load(generation, self._parts.tokenizer, self._options)
+    def _load_newest(self) -> bool:
+        """Take over what is current; whether that is another generation. One thread after the other."""
+        with self._loading:
+            current = GenerationStore(self.path, KIND, FORMAT).open()
+            newer = current.name != self.generation
+            if newer:
+                _check_identities(current, self._parts)
+                self._state = State.load(current, self._parts.tokenizer, self._options)
+            self._seen = current.stamp
+            return newer
 
     @classmethod
     def build(
@@ -170,6 +181,8 @@ class CaseIndex(CaseReader):
         with store.writing() as writer:
             current = store.open()
             _check_identities(current, self._parts)
+            if current.name != self.generation:
+                State.load(current, self._parts.tokenizer, self._options)  # refuse what does not fit together
             meta, report = write_next(
                 Tables.read(current),
                 current,
@@ -181,7 +194,7 @@ class CaseIndex(CaseReader):
                 tick=tick,
             )
             store.publish(writer, meta)
-            self._load(store.open())
+            self._load_newest()
             del current  # its lease would keep the old generation
             store.sweep()
         self.report = report
@@ -210,18 +223,30 @@ class CaseIndex(CaseReader):
                 else:
                     writer.array(prefix + file, content)
             store.publish(writer, current.meta)
-            self._load(store.open())
+            self._load_newest()
             del current
             store.sweep()
 
     def reload(self) -> bool:
-        """Take over the newest state that any writer has published; whether there was a newer one."""
-        current = GenerationStore(self.path, KIND, FORMAT).open()
-        if current.name == self._state.generation.name:
+        """Take over the newest state that any writer has published; whether there was a newer one.
+
+        Raises:
+            IndexStoreError: the index is gone, damaged, or was rebuilt with other models.
+        """
+        return self._load_newest()
+
+    def refresh_if_changed(self) -> bool:
+        """As :meth:`reload`, but where no writer published anything it costs one look at the manifest's date.
+
+        Call it before each question where another process or instance may change the index.
+
+        Raises:
+            IndexStoreError: the index is gone, damaged, or was rebuilt with other models.
+        """
+        seen = GenerationStore(self.path, KIND, FORMAT).stamp()
+        if seen is not None and seen == self._seen:
             return False
-        _check_identities(current, self._parts)
-        self._load(current)
-        return True
+        return self._load_newest()
 
     def info(self) -> dict[str, Any]:
         """Counts, identities and sizes, for people and for ``--json``."""
@@ -272,6 +297,7 @@ def _parts(
 
 
 def _check_identities(generation: Generation, parts: Parts) -> None:
+    check_meta(generation)
     for what, part in (("embedder", parts.embedder), ("tokenizer", parts.tokenizer)):
         built_with = generation.meta[what]
         if part is not None and part.identity != built_with:

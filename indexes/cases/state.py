@@ -14,12 +14,12 @@ import numpy.typing as npt
 from ...errors import IndexStoreError
 from ...language.tokenizers import Tokenizer
 from ...records.schema import VIEWS, View
-from ..generation import Generation
+from ..generation import MANIFEST, Generation
 from . import dense
 from .dense import AnnOptions, DenseChannel
 from .encoded import EncodedQuery
 from .sparse import Postings, SparseChannel
-from .tables import Columns, Names
+from .tables import KEY_BYTES, Columns, Names
 from .update import ranks_of, read_whitening
 from .whitening import Whitening
 
@@ -110,16 +110,20 @@ class State:
             IndexStoreError: damaged.
         """
         try:
+            check_meta(generation)
             columns = Columns.read(generation)
             vocabulary = {term: i for i, term in enumerate(generation.json("vocabulary.json"))}
             ranks = ranks_of(columns)
             segments = range(generation.meta["payload_segments"])
+            names = Names.from_json(generation.json("names.json"))
+            payloads = [generation.raw(f"payload.{i}.bin", np.uint8) for i in segments]
+            _check_columns(columns, names, payloads, generation.meta["records"])
             return cls(
                 generation,
                 columns,
-                Names.from_json(generation.json("names.json")),
+                names,
                 vocabulary,
-                [generation.raw(f"payload.{i}.bin", np.uint8) for i in segments],
+                payloads,
                 [read_whitening(generation, view) for view in VIEWS],
                 [_dense(generation, view, ranks, options) for view in VIEWS],
                 [
@@ -134,6 +138,71 @@ class State:
             ) from error
 
 
+_META: dict[str, type | tuple[type, ...]] = {
+    "records": int, "dimension": int, "embedder": str, "tokenizer": str, "whitening": (int, float),
+    "text_segments": int, "texts": int, "payload_segments": int, "vocabulary": int, "labels": int,
+    "views": dict, "version": str,
+}  # fmt: skip
+_VIEW_META: dict[str, type | tuple[type, ...]] = {
+    "records": int, "mean_length": (int, float), "texts": int, "graph": bool, "changed": int, "slots": int,
+    "fitted": int, "floor": (int, float), "whitened": bool,
+}  # fmt: skip
+
+
+def check_meta(generation: Generation) -> None:
+    """Refuse a description that lacks something or has something of another type.
+
+    Raises:
+        IndexStoreError: naming what.
+    """
+    meta = generation.meta
+    wrong = _wrong(meta, _META)
+    for view in VIEWS if wrong is None else ():
+        of_view = meta["views"].get(view.value)
+        found = _wrong(of_view, _VIEW_META) if isinstance(of_view, dict) else "its description"
+        wrong = wrong or (found and f"{found} of {view.value}")
+    if wrong:
+        raise IndexStoreError(f"{generation.root}: {MANIFEST} does not say {wrong} as it should; {_REBUILD}")
+
+
+def _wrong(meta: dict[str, Any], types: dict[str, type | tuple[type, ...]]) -> str | None:
+    for key, kind in types.items():
+        value: Any = meta.get(key)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            return key
+        if isinstance(value, int | float) and not 0 <= value < 2**63:
+            return key
+    return None
+
+
+def _check_columns(
+    columns: Columns, names: Names, payloads: list[npt.NDArray[np.uint8]], records: int
+) -> None:
+    """Refuse columns of another length, and numbers that point at nothing."""
+    block, ends = columns.ids.arrays
+    bounds = np.concatenate([[0], ends, [len(block)]])
+    if len(ends) != records or (np.diff(bounds) < 0).any():
+        raise ValueError("the record ids are not those of the records")
+    for name in ("departments", "labels", "sexes", "languages"):
+        column, known = getattr(columns, name), len(getattr(names, name))
+        if column.shape != (records,) or column.dtype.kind != "i":
+            raise ValueError(f"the {name} are not those of {records} records")
+        if column.min(initial=-1) < -1 or column.max(initial=-1) >= known:
+            raise ValueError(f"the {name} name something that is not there")
+    if columns.ages.shape != (records,) or columns.ages.dtype.kind != "f":
+        raise ValueError(f"the ages are not those of {records} records")
+    if columns.digests.shape != (records, KEY_BYTES) or columns.places.shape != (records, 3):
+        raise ValueError(f"the payloads are not those of {records} records")
+    segment, start, size = np.asarray(columns.places).T
+    if not records:
+        return
+    if segment.min() < 0 or segment.max() >= len(payloads) or start.min() < 0 or size.min() < 0:
+        raise ValueError("a payload lies nowhere")
+    ends_at = np.array([len(payload) for payload in payloads])[segment]
+    if (start > ends_at).any() or (size > ends_at - start).any():
+        raise ValueError("a payload goes beyond its file")
+
+
 def _dense(
     generation: Generation, view: View, ranks: npt.NDArray[np.uint64], options: AnnOptions
 ) -> DenseChannel:
@@ -141,6 +210,7 @@ def _dense(
     index = dense.read(path)
     slots = np.asarray(generation.array(f"{view}/slots.npy"))
     fits = index.d == generation.meta["dimension"] and slots.max(initial=-1) < index.ntotal
+    fits = fits and slots.shape == ranks.shape and slots.min(initial=-1) >= -1
     if not fits or not dense.sound(index):
         raise IndexStoreError(f"{path}: does not fit the manifest; {_REBUILD}")
     if hasattr(index, "hnsw"):

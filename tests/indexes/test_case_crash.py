@@ -12,6 +12,7 @@ import pytest
 from plain_cases import case, parts
 from wardround.errors import IndexStoreError
 from wardround.indexes.cases import CaseIndex
+from wardround.indexes.store import GenerationStore
 from wardround.records.schema import View
 
 SUPPORT = Path(__file__).parents[1] / "support"
@@ -110,6 +111,27 @@ def test_readers_see_whole_states_while_a_writer_works(tmp_path):
     assert (first.sidecar("learned") / "a.json").read_bytes() == b"{}"
     assert first.reload()
     assert content(first) == states[8]
+
+
+def test_an_open_index_sees_what_another_instance_deleted_by_the_next_question(tmp_path, monkeypatch):
+    path = tmp_path / "cases"
+    CaseIndex.build(map(case, range(6)), path, **parts())
+    reader, writer = (CaseIndex.open(path, **parts()) for _ in range(2))
+    assert not reader.refresh_if_changed()
+    writer.delete(["r2"])
+    assert not writer.refresh_if_changed()
+    assert reader.refresh_if_changed()
+    assert content(reader) == said([0, 1, 3, 4, 5])
+    monkeypatch.setattr(GenerationStore, "open", None)  # an unchanged index is not opened again
+    assert not reader.refresh_if_changed()
+
+
+def test_an_open_index_whose_folder_is_gone_says_so(tmp_path):
+    path = tmp_path / "cases"
+    index = CaseIndex.build(map(case, range(3)), path, **parts())
+    path.rename(tmp_path / "elsewhere")
+    with pytest.raises(IndexStoreError, match="no index here"):
+        index.refresh_if_changed()
 
 
 def test_a_second_writer_is_told_to_wait(tmp_path):

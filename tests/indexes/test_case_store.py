@@ -1,15 +1,20 @@
 """What an index refuses to open, and how it says so."""
 
 import contextlib
+import hashlib
+import io
 import json
+import os
 import shutil
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plain_cases import PlainEmbedder, PlainTokenizer, case, parts
 from wardround.errors import IndexStoreError, WardroundError
 from wardround.indexes.cases import CaseIndex
+from wardround.indexes.store import _checksum
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +100,110 @@ def test_no_noise_in_the_manifest_gives_a_traceback(built, tmp_path, data):
     (folder / "manifest.json").write_bytes(broken)
     with contextlib.suppress(WardroundError):
         assert len(CaseIndex.open(folder, **parts())) == 30
+
+
+def rewritten(path, change):
+    """A manifest that someone changed and gave a checksum that fits."""
+    manifest = json.loads((path / "manifest.json").read_bytes())
+    del manifest["checksum"]
+    change(manifest)
+    manifest["checksum"] = _checksum(manifest)
+    (path / "manifest.json").write_text(json.dumps(manifest))
+
+
+def change_array(path, name, change):
+    """A column that someone changed, with size and checksum that fit."""
+    generation = json.loads((path / "manifest.json").read_bytes())["generation"]
+    array = np.load(path / generation / name)
+    file = io.BytesIO()
+    np.save(file, change(array))
+    (path / generation / name).unlink()
+    (path / generation / name).write_bytes(file.getvalue())
+    entry = [len(file.getvalue()), hashlib.sha256(file.getvalue()).hexdigest()]
+    rewritten(path, lambda manifest: manifest["files"].update({name: entry}))
+
+
+def put(at, place, value):
+    """A copy of an array with one value changed."""
+    changed = at.copy()
+    changed[place] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    "name", ["..", "/etc", "gen-../x", "gen-1/..", "gen-", "gen-xyz", "gen-1\0", "gen-1\n", 7, None]
+)
+def test_a_manifest_that_names_another_folder_as_its_generation_is_refused(copied, name):
+    rewritten(copied, lambda manifest: manifest.update(generation=name))
+    with pytest.raises(IndexStoreError, match="names no generation"):
+        CaseIndex.open(copied, **parts())
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/../../x", "a\0b", "", "a\\..\\b", "c:x"])
+def test_a_manifest_that_lists_files_outside_its_generation_is_refused(copied, name):
+    rewritten(copied, lambda manifest: manifest["files"].update({name: [0, ""]}))
+    with pytest.raises(IndexStoreError, match="no file of a generation"):
+        CaseIndex.open(copied, **parts())
+
+
+@pytest.mark.parametrize("junk", [None, 7, -1, "x", [], {}, [1], [-1, ""], [True, ""], {"a": {}}])
+def test_whatever_stands_in_a_manifest_is_read_or_refused_and_never_a_traceback(built, tmp_path, junk):
+    meta = json.loads((built / "manifest.json").read_bytes())["meta"]
+    places = [(key,) for key in ("kind", "format", "generation", "meta", "files")]
+    places += [("meta", key) for key in meta] + [("meta", "views", view) for view in meta["views"]]
+    places += [("meta", "views", "global", key) for key in meta["views"]["global"]]
+    places += [("files", "names.json")]
+    for number, (*parents, key) in enumerate(places):
+        for drop in (False, True):
+            path = shutil.copytree(built, tmp_path / f"{number}{drop}", symlinks=True, copy_function=os.link)
+
+            def change(manifest, parents=parents, key=key, drop=drop):
+                for parent in parents:
+                    manifest = manifest[parent]
+                if drop:
+                    del manifest[key]
+                else:
+                    manifest[key] = junk
+
+            whole = (path / "manifest.json").read_bytes()
+            (path / "manifest.json").unlink()
+            (path / "manifest.json").write_bytes(whole)
+            rewritten(path, change)
+            with contextlib.suppress(IndexStoreError):
+                CaseIndex.open(path, **parts()).info()
+
+
+def test_a_manifest_nested_too_deeply_is_refused(copied):
+    (copied / "manifest.json").write_text("[" * 200_000)
+    with pytest.raises(IndexStoreError, match="unreadable"):
+        CaseIndex.open(copied, **parts())
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("columns/labels.npy", lambda a: a[:-1]),
+        ("columns/labels.npy", lambda a: put(a, 0, 99)),
+        ("columns/labels.npy", lambda a: put(a, 0, -2)),
+        ("columns/labels.npy", lambda a: a.astype(float)),
+        ("columns/departments.npy", lambda a: put(a, 3, 2)),
+        ("columns/sexes.npy", lambda a: np.append(a, a[:1])),
+        ("columns/ages.npy", lambda a: a[1:]),
+        ("columns/id_ends.npy", lambda a: a[1:]),
+        ("columns/id_ends.npy", lambda a: put(a, -1, 10**6)),
+        ("columns/places.npy", lambda a: put(a, (0, 0), 1)),
+        ("columns/places.npy", lambda a: put(a, (0, 1), 2**62)),
+        ("columns/places.npy", lambda a: put(a, (2, 2), -1)),
+        ("columns/places.npy", lambda a: put(a, (2, 2), 2**62)),
+        ("columns/digests.npy", lambda a: a[:, :8]),
+        ("global/slots.npy", lambda a: a[1:]),
+        ("global/slots.npy", lambda a: put(a, 0, -5)),
+    ],
+)
+def test_columns_that_do_not_fit_the_records_are_refused(copied, name, change):
+    change_array(copied, name, change)
+    with pytest.raises(IndexStoreError, match=r"fit"):
+        CaseIndex.open(copied, **parts())
 
 
 def test_a_damaged_manifest_never_costs_the_data_it_may_name(copied):

@@ -52,10 +52,10 @@ def test_questions_asked_while_records_come_and_go_count_no_vote_for_another_dia
                 wrong.append(repr(error))
                 return
 
-    threads = [threading.Thread(target=ask) for _ in range(3)]
+    threads = [threading.Thread(target=ask) for _ in range(2)]
     for thread in threads:
         thread.start()
-    for i in range(6):
+    for i in range(3):
         index.delete([f"c{i}", f"c{i + 10}"])
         index.add([learnable_case(100 + 3 * i), learnable_case(101 + 3 * i)])  # as many as were deleted
     learned(index)
