@@ -5,8 +5,10 @@ Exit codes: 0 done; 1 an unforeseen error; 2 wrong usage; 3 settings; 4 input; 5
 ``--help`` imports neither LlamaIndex nor numpy.
 """
 
+import errno
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -63,12 +65,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
-        # The interpreter flushes once more at exit: let it write to nowhere instead of complaining.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_to_nowhere()
         return READER_GONE
+    except OSError as error:
+        if not _cannot_write(error):
+            raise
+        _write_to_nowhere()
+        note(f"wardround: the output cannot be written ({error.strerror}); make room, or send it elsewhere")
+        return 1
     if code == INTERRUPTED:
         note("wardround: interrupted; what was there before is unchanged")
     return code
+
+
+def _write_to_nowhere() -> None:
+    """The interpreter flushes once more at exit: let it do so without complaining."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _cannot_write(error: Exception) -> bool:
+    full = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+    return isinstance(error, OSError) and error.errno in full and error.filename is None
 
 
 def _run(given: list[str]) -> int:
@@ -81,8 +98,10 @@ def _run(given: list[str]) -> int:
             raise leaving.__context__ from None
         raise
     except Exception as error:
-        if "--traceback" in given[:1] or isinstance(error, BrokenPipeError):
+        if isinstance(error, BrokenPipeError) or _cannot_write(error):
             raise
+        if "--traceback" in given[:1]:
+            traceback.print_exc()
         return _explain(error)
     return code if isinstance(code, int) else 0
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .console import emit_json, note, out, plain, read_text
-from .options import AsJson, Config, Index, settings_with
+from .options import AsJson, Config, Index, served, settings_with
 
 if TYPE_CHECKING:
     from ..query import ClinicalAnswer
@@ -18,7 +18,7 @@ Evidence = Annotated[
     int, typer.Option("--evidence", metavar="N", min=0, help="How many similar records to show.")
 ]
 
-_LANGUAGES = ("en", "zh", "ja")
+_MAX_WORD_CHARS = 200
 
 
 def diagnose(
@@ -45,6 +45,10 @@ def diagnose(
     The case comes as an argument, from --file, or through a pipe. Headings such as
     "Chief complaint:" help and aren't needed.
     """
+    served(language)
+    for option, word in (("--department", department), ("--sex", sex)):
+        if word is not None and len(word) > _MAX_WORD_CHARS:
+            raise typer.BadParameter(f"is longer than {_MAX_WORD_CHARS} characters", param_hint=option)
     settings = settings_with(config, cases={"index": index})
     case = read_text(
         text,
@@ -85,10 +89,7 @@ def demo(
 
     Needs no settings, no index of yours and no network.
     """
-    if language not in _LANGUAGES:
-        raise typer.BadParameter(
-            f"{language!r} is not one of {', '.join(_LANGUAGES)}", param_hint="--language"
-        )
+    served(language)
     from ..app import Wardround
     from ..records.demo import demo_cases
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from .console import print_report
-from .options import AsJson, Config, settings_with
+from .options import AsJson, Config, served, settings_with
 
 app = typer.Typer(
     help="Measure on your own gold; formats are in docs/evaluation.md.",
@@ -27,7 +27,7 @@ class Label(StrEnum):
     AUTO = "auto"
 
 
-Seed = Annotated[int, typer.Option("--seed", help="Of everything random.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Of everything random.")]
 Out = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Write predictions, tables and plots here.")
 ]
@@ -62,7 +62,9 @@ def diagnosis(
     settings = settings_with(config, llm={"base_url": llm})
     if (queries is None) == (cv is None):
         raise typer.BadParameter("give either --queries FILE or --cv K (or --cv loo)")
-    names = [name.strip() for name in conditions.split(",") if name.strip()] if conditions else None
+    names = None if conditions is None else [name.strip() for name in conditions.split(",") if name.strip()]
+    if names == []:
+        raise typer.BadParameter("names no condition; leave it out for all", param_hint="--conditions")
     from ..evaluation.diagnosis import evaluate_diagnosis
     from ..records.progress import progress
 
@@ -101,8 +103,12 @@ def icd10(
     as_json: AsJson = False,
 ) -> None:
     """How often names are coded right, and how fast."""
+    served(language)
     settings = settings_with(config, icd10={"system": system})
     from ..evaluation.icd10 import evaluate_icd10
+    from ..evaluation.report import ready_folder
 
+    if out_dir is not None:
+        ready_folder(out_dir)
     report = evaluate_icd10(file, settings=settings.icd10, language=language, seed=seed, out=out_dir)
     print_report("ICD-10", report, as_json=as_json)

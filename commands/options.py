@@ -30,6 +30,21 @@ Format = Annotated[
 ]
 
 
+LANGUAGES = ("en", "zh", "ja")
+
+
+def served(language: str | None) -> None:
+    """Refuse a ``--language`` that is none of those served.
+
+    Raises:
+        BadParameter: it is another one.
+    """
+    if language is not None and language not in LANGUAGES:
+        raise typer.BadParameter(
+            f"{language!r} is not one of {', '.join(LANGUAGES)}", param_hint="--language"
+        )
+
+
 def settings_with(config: Path | None, **sections: dict[str, Any]) -> Settings:
     """The settings of file and environment with what the command line says on top.
 

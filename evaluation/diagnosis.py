@@ -31,7 +31,7 @@ from .conditions import CONDITIONS, SAME_AS_OURS
 from .diagnosis_figures import Scored, report_of
 from .folds import folds_of, splits
 from .metrics import MISSED
-from .report import write_report
+from .report import ready_folder, write_report
 from .rounds import Answerer, Fold, Prediction, Question
 
 Floats = npt.NDArray[np.float32]
@@ -61,7 +61,7 @@ def evaluate_diagnosis(
     Args:
         records: labelled records to search: a file that :func:`read_records` reads, or the records.
         queries: labelled cases to ask; or give ``cv``.
-        cv: number of folds over ``records``, or ``"loo"``.
+        cv: number of folds over ``records``, as many as there are records at most, or ``"loo"``.
         label: ``name``, ``category``, ``code`` or ``auto``.
         conditions: names; all that need no language model where None.
         drop_twins: leave near-identical cases out.
@@ -75,13 +75,16 @@ def evaluate_diagnosis(
         The JSON object of docs/evaluation.md.
 
     Raises:
-        InputError: no such condition, no records, or neither or both of ``queries`` and ``cv``.
+        InputError: no such condition, no records, neither or both of ``queries`` and ``cv``, or ``out`` cannot be
+            written.
     """
     settings = settings or Settings()
     folds = folds_of(cv)
     if (queries is None) == (folds is None):
         raise InputError("give either queries or cv")
     names, llm_names = _chosen(conditions, settings)
+    if out is not None:
+        ready_folder(Path(out))
     embedder = embedder or _embedder(settings)
     with tempfile.TemporaryDirectory(prefix="wardround-evaluation-") as scratch:
         cache = EmbeddingCache((settings.cache or Path(scratch)) / "embeddings")
@@ -102,6 +105,8 @@ def evaluate_diagnosis(
         scored, labels=len({c.label for c in cases_a}), twins=twins, seed=seed, settings=settings
     )
     result["rejected"] = bad + worse
+    if folds:
+        result["folds"] = min(folds, len(cases_a))
     if out is not None:
         write_report(result, scored, Path(out))
     return result

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import InputError
 from .metrics import MISSED, accuracy_coverage, equal_mass_bins
 
 if TYPE_CHECKING:
@@ -21,6 +23,21 @@ _COLUMNS = (
     "p top-3",
 )  # fmt: skip
 _PLOTTED = ("flat_hybrid", "supervised", "map_rag", "ours")
+
+
+def ready_folder(folder: Path) -> None:
+    """Make the folder, and see that files can be written there, before hours of work are to be kept in it.
+
+    Raises:
+        InputError: they cannot.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        msg = f"{folder}: results cannot be written there ({error.strerror}); choose another folder"
+        raise InputError(msg) from error
 
 
 def write_report(result: Mapping[str, Any], scored: Scored, folder: Path) -> None:

@@ -78,6 +78,13 @@ def test_main_py_can_be_run_as_a_file_too() -> None:
         ["evaluate", "diagnosis"],
         ["evaluate", "diagnosis", "--records", "a", "--queries", "b", "--cv", "5"],
         ["evaluate", "diagnosis", "--records", "a", "--cv", "5", "--label", "smell"],
+        ["evaluate", "diagnosis", "--records", "a", "--cv", "5", "--seed", "-1"],
+        ["evaluate", "diagnosis", "--records", "a", "--cv", "5", "--conditions", ","],
+        ["evaluate", "icd10", "a", "--language", "fr"],
+        ["diagnose", "cough", "--language", "fr"],
+        ["diagnose", "cough", "--language", ""],
+        ["diagnose", "cough", "--sex", "F" * 201],
+        ["diagnose", "cough", "--department", "D" * 201],
     ],
     ids=" ".join,
 )
@@ -154,3 +161,23 @@ def test_building_without_a_word_on_privacy_is_exit_code_7(tmp_path: Path) -> No
     message = one_line_error(run("cases", "build", str(records), "--index", str(tmp_path / "index")), 7)
     assert "--deidentified" in message or "deidentified" in message
     assert not (tmp_path / "index").exists()
+
+
+def test_a_full_device_behind_stdout_is_said_in_a_line() -> None:
+    for more in ("", " --json"):
+        command = f'exec "{sys.executable}" -m wardround.main icd10 HTN{more} > /dev/full'
+        done = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
+        assert "output cannot be written (No space left on device)" in one_line_error(done, 1)
+
+
+def test_a_traceback_that_was_asked_for_comes_beside_the_message_and_the_exit_code(tmp_path: Path) -> None:
+    done = run("--traceback", "diagnose", "cough and fever", "--index", str(tmp_path / "none"))
+    message = done.stderr.decode()
+    assert done.returncode == 5
+    assert "Traceback" in message
+    assert message.splitlines()[-1].startswith("wardround: ")
+
+
+def test_a_wrong_address_on_the_command_line_is_exit_code_3_and_names_the_key() -> None:
+    asked = ("evaluate", "diagnosis", "--records", "a", "--cv", "5", "--llm", "localhost:8000")
+    assert "llm.base_url" in one_line_error(run(*asked), 3)

@@ -83,6 +83,7 @@ def test_diagnosis_asks_a_file_of_queries(asked: Asked) -> None:
         (("--records", "/no/such.jsonl", "--cv", "2"), "/no/such.jsonl"),
         (("--records", RECORDS, "--cv", "zero"), "zero"),
         (("--records", RECORDS, "--cv", "2", "--conditions", "guessing"), "guessing"),
+        (("--records", "/no/such.jsonl", "--cv", "2", "--out", RECORDS), "results cannot be written there"),
     ],
 )
 def test_diagnosis_refuses_what_cannot_be_measured(
@@ -147,7 +148,10 @@ def test_fit_and_calibrate_report_what_they_learned_and_the_index_keeps_it(
     capsys.readouterr()
     assert asked("fit", "--index", index)["records"] == 12
     assert asked("fit", "--index", index, "--records", RECORDS)
-    assert asked("calibrate", "--index", index, "--records", RECORDS)["examples"] == 12
+    many = tmp_path / "many.jsonl"
+    rows = [json.loads(line) for line in RECORDS.read_text("utf-8").splitlines()] * 4
+    many.write_text("\n".join(json.dumps(row | {"id": f"again-{i}"}) for i, row in enumerate(rows)))
+    assert asked("calibrate", "--index", index, "--records", many)["examples"] == 48
     assert asked("cases", "info", "--index", index)["sidecars"] == ["learned"]
     answer = asked("diagnose", "Painful red eye, IOP 50 mmHg.", "--index", index)
     assert answer["confidence"]["value"] != answer["confidence"]["raw"]

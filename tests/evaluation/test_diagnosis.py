@@ -183,3 +183,8 @@ def test_a_query_that_is_among_the_records_is_not_its_own_answer():
     assert result["answerable"] == 0
     for figures in result["conditions"].values():
         assert figures["top1_all"] == 0
+
+
+def test_more_folds_than_records_are_as_many_as_there_are_records():
+    assert evaluate(cases(6), cv=50, conditions=["vote"])["folds"] == 6
+    assert evaluate(cases(6), cv=2, conditions=["vote"])["folds"] == 2
