@@ -155,12 +155,13 @@ class Wardround:
             IndexStoreError: there is no index, or it is damaged.
             ModelError: the embedder cannot be loaded.
         """
-        return self.engine.query(_asked(text, known))
+        query = _asked(text, known)
+        return self._up_to_date().query(query)
 
     async def aquery(self, text: str | ClinicalQuery, **known: Any) -> ClinicalAnswer:
         """:meth:`query` without blocking the event loop."""
         query = _asked(text, known)
-        engine = await asyncio.to_thread(lambda: self.engine)
+        engine = await asyncio.to_thread(self._up_to_date)
         return await engine.aquery(query)
 
     def as_query_engine(self) -> ClinicalRouterQueryEngine:
@@ -241,7 +242,7 @@ class Wardround:
             What was found, including departments with too few records to have weights of their own.
         """
         with progress("Learning") as tick:
-            models = learn(self.cases, table=self._weights(), tick=tick)
+            models = learn(self.cases.snapshot(), table=self._weights(), tick=tick)
             if records is not None:
                 taught = self._learned_elsewhere(records, tick)
                 models = replace(
@@ -263,7 +264,7 @@ class Wardround:
         models = self.ranker.models
         if records is None:
             with progress("Calibrating") as tick:
-                learned = learn(self.cases, table=self._weights(), tick=tick)
+                learned = learn(self.cases.snapshot(), table=self._weights(), tick=tick)
             calibration = learned.calibration
         else:
             calibration = self._calibration_on(records)
@@ -275,7 +276,7 @@ class Wardround:
         return {"examples": calibration.examples, "right": calibration.base_rate, **calibration.to_json()}
 
     def _calibration_on(self, records: Source) -> ConfidenceCalibration | None:
-        space = CaseTable(self.cases, self.ranker.models.mode, read_texts=False).space
+        space = CaseTable(self.cases.snapshot(), self.ranker.models.mode, read_texts=False).space
         signs, right = [], []
         with reading(records, self.settings.records) as (labelled, _), progress("Calibrating") as tick:
             for record in labelled:
@@ -310,6 +311,12 @@ class Wardround:
         store(self.cases, models)
         self._renew(self.cases)
         return models.report
+
+    def _up_to_date(self) -> ClinicalRouterQueryEngine:
+        """The engine over what the index holds now, whoever changed it: a deleted record is shown no more."""
+        if self.cases.refresh_if_changed():
+            self._renew(self.cases)
+        return self.engine
 
     def _renew(self, index: CaseIndex) -> None:
         """Let everything that stands on the index be made anew."""

@@ -79,7 +79,7 @@ class ClinicalSelector(BaseSelector):
     def _route(self, ranking: CaseRanking) -> tuple[Lane | None, str]:
         """The lane and why; no lane where no record is evidence for this case."""
         best = float(ranking.fused.max(initial=0.0))
-        least = self._ranker.models.least_similar
+        least = ranking.models.least_similar
         if best <= 0:
             return None, "no record shares a word or a meaning with this"
         if best < least:

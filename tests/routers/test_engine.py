@@ -158,3 +158,16 @@ def test_what_no_record_resembles_is_refused_and_not_guessed(app: Wardround, tex
     assert details.refused
     assert not details.diagnoses
     assert "no record resembles this" in details.route.why
+
+
+def test_what_another_process_deleted_is_shown_no_more(tmp_path: Path) -> None:
+    settings = Settings(
+        cases=CasesSettings(index=tmp_path / "cases"),
+        privacy=PrivacySettings(deidentified=True),
+        cache=tmp_path / "cache",
+    )
+    serving, other = Wardround(settings), Wardround(settings)
+    other.build_cases(generate_records(40, seed=3, languages=("en",)))
+    gone = serving.query(CASE).source_nodes[0].node_id
+    other.delete_cases([gone])
+    assert gone not in {node.node_id for node in serving.query(CASE).source_nodes}
