@@ -39,12 +39,12 @@ class PrivacySettings(_Section):
         deidentified: the hospital declares that its records are de-identified already.
         scrub: remove what patterns and the record's own fields can find. No guarantee.
         scrub_key: secret that decides how far each patient's dates move, and pseudonyms; with the same key a
-            later ``add`` moves them alike. A new random one each run where None.
+            later ``add`` moves them alike. At least 16 characters; a new random one each run where None.
     """
 
     deidentified: bool = False
     scrub: bool = False
-    scrub_key: SecretStr | None = None
+    scrub_key: SecretStr | None = Field(default=None, min_length=16)
 
 
 class RecordsSettings(_Section):

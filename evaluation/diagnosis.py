@@ -75,8 +75,8 @@ def evaluate_diagnosis(
         The JSON object of docs/evaluation.md.
 
     Raises:
-        InputError: no such condition, no records, neither or both of ``queries`` and ``cv``, or ``out`` cannot be
-            written.
+        InputError: no such condition, no records, neither or both of ``queries`` and ``cv``, or no writing
+            to ``out``.
     """
     settings = settings or Settings()
     folds = folds_of(cv)

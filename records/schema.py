@@ -7,7 +7,7 @@ import math
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 
 class View(StrEnum):
@@ -36,12 +36,20 @@ class Diagnosis(BaseModel):
     name: str = Field(min_length=1)
     code: str | None = None
 
+    @field_validator("name")
+    @classmethod
+    def _can_be_seen(cls, name: str) -> str:
+        if not any(char.isprintable() and not char.isspace() for char in name):
+            msg = "holds no character that can be seen"
+            raise ValueError(msg)
+        return name
+
 
 class OutpatientRecord(BaseModel):
     """One visit. Either ``text`` or ``views`` is given; the first diagnosis is the main one.
 
     Attributes:
-        id: unique in its source.
+        id: unique in its source; up to 500 characters.
         department: clinic as the source names it.
         date: of the visit.
         age: years, 0..130.
@@ -58,7 +66,9 @@ class OutpatientRecord(BaseModel):
 
     model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
 
-    id: Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, int) else v)] = Field(min_length=1)
+    id: Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, int) else v)] = Field(
+        min_length=1, max_length=500
+    )
     department: str | None = None
     date: dt.date | None = None
     age: Annotated[float | None, BeforeValidator(_finite_age)] = Field(default=None, ge=0, le=130)

@@ -65,6 +65,7 @@ def test_an_empty_file_and_a_byte_order_mark_are_fine(tmp_path: Path) -> None:
         ),
         ("[llm]\ndeadline_s = 0\n", ["llm.deadline_s", "greater than 0"]),
         ("cases = 3\n", ["cases", "got 3"]),
+        ("[privacy]\nscrub_key = 'tooshort'\n", ["privacy.scrub_key", "at least 16"]),
         ("[llm]\nbase_url = ''\n", ["llm.base_url", "http://127.0.0.1:8000/v1", "got ''"]),
         ("[llm]\nbase_url = 'ftp://host/v1'\n", ["llm.base_url", "got 'ftp://host/v1'"]),
         ("[llm]\nbase_url = '127.0.0.1:8000/v1'\n", ["llm.base_url"]),
@@ -152,3 +153,9 @@ def test_a_changed_section_is_checked_like_a_file() -> None:
     assert settings.llm.base_url == "http://127.0.0.1:1/v1"
     with pytest.raises(SettingsError, match=r"llm\.base_url"):
         Settings.load().changed("llm", base_url="")
+
+
+def test_a_refused_secret_is_not_shown(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings.load(_file(tmp_path, "[privacy]\nscrub_key = 'tooshort'\n"))
+    assert "tooshort" not in str(caught.value)

@@ -59,6 +59,6 @@ def read_records(
         msg = f"{path}: format {format!r} is not known; formats are {', '.join(FORMATS)}"
         raise InputError(msg)
     door = Door(settings, rejects, has_evidence)
-    if format is not None and not path.exists():
+    if format is not None and not path.is_file() and not path.is_dir():
         format_of(path)
     yield from door.admit_all(path, _READERS[format or format_of(path)](path, settings))

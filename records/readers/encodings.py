@@ -18,6 +18,8 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _WIDE = {"utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4}
+_NOT_OF_FILES = {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "utf_7"}
+"""Python counts these as text encodings; no records are written in them."""
 _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
 _KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa\u30fc]")
 _PLAUSIBLE_OTHER = re.compile("[\u3000-\u303f\uff00-\uff60\u2160-\u217f\u2460-\u2473℃°×·±μ]")
@@ -74,16 +76,21 @@ def declared_encoding(name: str, sample: bytes) -> Encoding:
         "".encode(name)
         known = codecs.lookup(name).name
     except (LookupError, UnicodeError, ValueError) as error:
-        msg = (
-            f"records.encoding = {name!r}: no such text encoding; for example utf-8, utf-16, gb18030, "
-            "shift_jis and euc_jp are known, and leaving it out detects the encoding"
-        )
-        raise SettingsError(msg) from error
+        raise _no_such(name) from error
+    if known.replace("-", "_") in _NOT_OF_FILES:
+        raise _no_such(name)
     known = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(known, known)
     found = detect_encoding(sample)
     if found.bom_bytes and found.name.split("-")[:2] == known.split("-")[:2]:
         return found
     return Encoding(known, 0, _WIDE.get(known, 1))
+
+
+def _no_such(name: str) -> SettingsError:
+    return SettingsError(
+        f"records.encoding = {name!r}: no such text encoding; for example utf-8, utf-16, gb18030, "
+        "shift_jis and euc_jp are known, and leaving it out detects the encoding"
+    )
 
 
 def contradiction(declared: Encoding, sample: bytes) -> str | None:

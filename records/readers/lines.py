@@ -55,6 +55,22 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
+class _Returned(io.RawIOBase):
+    """A stream whose lines end in carriage returns alone, with line feeds instead."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer, /) -> int:
+        view = memoryview(buffer)
+        data = self._stream.read1(len(view)).replace(b"\r", b"\n")
+        view[: len(data)] = data
+        return len(data)
+
+
 def open_binary(path: Path) -> io.BufferedReader:
     """Open a plain or gzipped file for reading; what counts is the content, not the name.
 
@@ -120,8 +136,9 @@ def encoding_of(path: Path, declared: str | None = None) -> Encoding:
 def read_lines(path: Path, declared: str | None = None) -> Iterator[Line]:
     """Lines of a plain or gzipped text file, one at a time.
 
-    A line that does not decode, or is longer than 64 MiB, carries its fault. A gzip stream that ends early
-    or is damaged gives the lines before the damage and then one faulty line.
+    Lines end in line feeds, or in carriage returns where there is no line feed. One that does not decode, or
+    is longer than 64 MiB, carries its fault. A gzip stream that ends early or is damaged gives the lines
+    before the damage and then one faulty line.
 
     Args:
         path: of the file.
@@ -132,8 +149,13 @@ def read_lines(path: Path, declared: str | None = None) -> Iterator[Line]:
         SettingsError: there is no such encoding.
     """
     encoding = encoding_of(path, declared)
-    with open_binary(path) as stream:
+    sample = head_of(path)
+    returned = encoding.unit == 1 and b"\r" in sample[:-1] and b"\n" not in sample
+    with open_binary(path) as file:
         number = 0
+        stream: io.BufferedReader = file
+        if returned:
+            stream = io.BufferedReader(_Returned(file), _CHUNK)
         try:
             stream.read(encoding.bom_bytes)
             lines = _split_bytes(stream, encoding) if encoding.unit == 1 else _split_text(stream, encoding)

@@ -36,6 +36,11 @@ def format_of(path: Path) -> Format:
         raise InputError(msg)
     if path.is_dir():
         return _format_of_folder(path)
+    if not path.is_file():
+        msg = (
+            f"{path}: is a pipe or a device, and records are read more than once; write them to a file first"
+        )
+        raise InputError(msg)
     head = head_of(path, _HEAD_BYTES)
     if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         return "xlsx"

@@ -16,6 +16,10 @@ from ..dates import parse_date, to_ascii_width
 _AGE = re.compile(r"(\d{1,3}(?:\.\d{1,3})?)\s*(.{0,12})", re.ASCII)
 
 
+_DIGITS = {char: i for i, char in enumerate("〇一二三四五六七八九")} | {"零": 0, "两": 2}
+_WRITTEN = re.compile("[〇零一二两三四五六七八九十百]{1,6}")
+
+
 class _AgeUnit(BaseModel):
     model_config = ConfigDict(extra="forbid")
     per_year: float = Field(gt=0)
@@ -54,15 +58,30 @@ def sex_of(value: object) -> object:
 
 
 def age_of(value: object) -> object:
-    """Years for a text such as ``45``, ``45岁`` or ``6 months``; anything else as it is."""
+    """Years for a text such as ``45``, ``45岁``, ``四十五岁`` or ``6 months``; anything else as it is."""
     if not isinstance(value, str):
         return value
     text = to_ascii_width(value).strip().lower()
     if not text:
         return None
+    if (written := _WRITTEN.match(text)) is not None:
+        text = f"{_number_of(written[0])}{text[written.end() :]}"
     match = _AGE.fullmatch(text)
     per_year = value_tables().per_year.get(match[2].strip(" .-")) if match else None
     return round(float(match[1]) / per_year, 2) if match and per_year else value
+
+
+def _number_of(written: str) -> int:
+    """``六十五`` or ``六五`` as 65."""
+    if not set(written) & {"十", "百"}:
+        return int("".join(str(_DIGITS[char]) for char in written))
+    total, digit = 0, 0
+    for char in written:
+        if char in _DIGITS:
+            digit = _DIGITS[char]
+        else:
+            total, digit = total + (digit or 1) * (10 if char == "十" else 100), 0
+    return total + digit
 
 
 def date_of(value: object) -> object:
