@@ -177,7 +177,16 @@ def english_tokens(text: str) -> Tokens:
     for letter, name in word_classes().greek.items():
         if letter in folded:
             folded = folded.replace(letter, f" {name} ")
-    return _phrases().rewrite(_words(folded))
+    return _edges(_phrases().rewrite(_words(folded)))
+
+
+def _edges(tokens: Tokens) -> Tokens:
+    """Short forms that mean something only before or after another word: "prostate ca", "ca breast"."""
+    if len(tokens) == 1 or not tokens:
+        return tokens
+    first, *middle, last = tokens
+    edge = word_classes().edge
+    return (*edge.get(first, first).split(), *middle, *edge.get(last, last).split())
 
 
 def strict_key(tokens: Tokens) -> str:

@@ -10,22 +10,29 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
-from .denoise import denoise
+from .candidates import Hits
+from .denoise import denoise, names_nothing, tidy
 from .disk_cache import cache_key
-from .judge import FEATURES, Judge, PairFeatures, shipped_judge
+from .grounding import is_grounded
+from .judge import FEATURES, Floats, Judge, PairFeatures, shipped_judge
 from .lookup import find_equal, find_relaxed
 from .match import IcdCandidate, IcdMatch, Neighbour, Stage
 from .opposites import contradicts
 from .scoring import StageScores, stage_scores
-from .system import CodeSystem, RejectedRow, Term, code_key
+from .system import CodeSystem, RejectedRow, Term, TermKind, code_key
 from .terms import read_user_aliases, shipped_aliases
 from .wordings import Name, Wordings
 
 _BATCH = 512
 _FOUND = 50
+_LONGEST = 1000
+_LONGEST_CODE = 40
+_NEGLIGIBLE = 0.02
 _ALTERNATIVES_BELOW = 0.999
 _CONTRADICTIONS = FEATURES.index("contradictions")
+_NO_NAME = Name("", (), "", "", frozenset(), frozenset(), False, False)
 
 
 @dataclass
@@ -37,6 +44,9 @@ class _Draft:
     stage: Stage = Stage.UNMAPPED
     rows: list[tuple[int, float]] = field(default_factory=list)
     sure: bool = False
+    past: bool = False
+    closed: bool = False
+    grounded: bool = False
 
 
 class IcdCascade:
@@ -117,7 +127,9 @@ class IcdCascade:
         for start in range(0, len(texts), _BATCH):
             drafts = [self._draft(text) for text in texts[start : start + _BATCH]]
             open_ones = [
-                d for d in drafts if d.stage is Stage.UNMAPPED or (top_k > 1 and d.stage is not Stage.CODE)
+                d
+                for d in drafts
+                if not d.closed and (not d.sure or (top_k > 1 and d.stage is not Stage.CODE))
             ]
             self._compare(open_ones)
             for at, draft in enumerate(drafts):
@@ -126,28 +138,55 @@ class IcdCascade:
         return matches
 
     def _draft(self, text: str) -> _Draft:
-        bare = " ".join(text.split())
+        if len(text) > _LONGEST:
+            return _Draft(text, "", (), _NO_NAME, closed=True)
+        bare = tidy(text)
         name = Name.of(bare[:400], self.system.language)
         draft = _Draft(text, bare, (), name)
-        key = code_key(bare) if len(bare) <= 40 else ""
+        if self._is_code(draft):
+            return draft
+        if not self._is_name(name) and names_nothing(bare):
+            draft.closed = True
+        else:
+            self._look_up(draft, name)
+        return draft
+
+    def _is_code(self, draft: _Draft) -> bool:
+        key = code_key(draft.clean) if len(draft.clean) <= _LONGEST_CODE else ""
         row = self.system.rows.get(key)
-        if row is not None or key in self.system.extended:
-            draft.stage, draft.sure = Stage.CODE, True
-            draft.rows = [(row if row is not None else self.system.extended[key][0], 1.0)]
-            return draft
-        cleaned = denoise(text)
+        if row is None and key not in self.system.extended:
+            return False
+        draft.stage, draft.sure = Stage.CODE, True
+        draft.rows = [(row if row is not None else self.system.extended[key][0], 1.0)]
+        return True
+
+    def _is_name(self, name: Name) -> bool:
+        """Whether a name is letter for letter in the system, an alias table or the local names."""
+        kinds = self.wordings.kinds
+        found = self.wordings.literal.get(name.literal, ())
+        return name.strict in self._local or any(kinds[at] <= TermKind.ALIAS for at in found)
+
+    def _look_up(self, draft: _Draft, written: Name) -> None:
+        """Find a name equal to the text as written, else to what is left of it without clutter."""
+        bare, cleaned = draft.clean, denoise(draft.clean)
         draft.clean, draft.qualifiers = cleaned.text, cleaned.qualifiers
-        if self._equal(draft, name):
-            draft.qualifiers = ()
-            return draft
-        if cleaned.text != bare:
-            draft.name = Name.of(cleaned.text, self.system.language)
-            if self._equal(draft, draft.name):
-                return draft
-        if relaxed := find_relaxed(draft.name, self.wordings):
+        name = Name.of(cleaned.text, self.system.language) if cleaned.text != bare else written
+        if self._equal(draft, written):
+            if name.strict != written.strict:
+                draft.qualifiers = ()
+            return
+        if cleaned.past:
+            kind = "family history of" if "family" in cleaned.qualifiers else "history of"
+            draft.past, name = True, Name.of(f"{kind} {cleaned.text}", self.system.language)
+        elif cleaned.text != bare and (self._is_code(draft) or names_nothing(cleaned.text)):
+            draft.closed = draft.stage is Stage.UNMAPPED
+            return
+        draft.name = name
+        if (name is not written and self._equal(draft, name)) or draft.past:
+            return
+        if relaxed := find_relaxed(name, self.wordings):
             draft.rows = [(relaxed.rows[0], self._scores.of(relaxed))]
             draft.stage, draft.sure = Stage(relaxed.stage), True
-        return draft
 
     def _equal(self, draft: _Draft, name: Name) -> bool:
         if name.strict and (row := self._local.get(name.strict)) is not None:
@@ -172,15 +211,31 @@ class IcdCascade:
         probability[features[:, _CONTRADICTIONS] > 0] *= np.float32(self._scores.contradiction)
         lone = np.array([self._is_lone_unknown(name) for name in names], bool)
         probability[lone[hits.query]] *= np.float32(self._scores.lone_unknown)
+        grounded = self._grounded(names, hits, probability)
+        probability[~grounded] *= np.float32(self._scores.contradiction)
+        grounded &= features[:, _CONTRADICTIONS] == 0
         rows = self.wordings.rows[hits.term]
         order = np.lexsort((rows, -probability, hits.query))
         queries, ranked, scores = hits.query[order], rows[order].tolist(), probability[order].tolist()
+        fits = grounded[order].tolist()
         bounds = np.searchsorted(queries, np.arange(len(drafts) + 1))
         for at, draft in enumerate(drafts):
             found: dict[int, float] = {}
+            fitting: set[int] = set()
             for pair in range(bounds[at], bounds[at + 1]):
                 found.setdefault(ranked[pair], scores[pair])
+                if fits[pair]:
+                    fitting.add(ranked[pair])
             draft.rows += self._weighed(found, skip={row for row, _ in draft.rows})
+            draft.grounded = bool(draft.rows) and draft.rows[0][0] in fitting
+
+    def _grounded(self, names: Sequence[Name], hits: Hits, probability: Floats) -> npt.NDArray[np.bool_]:
+        """Which pairs share what a disease is called by; pairs that hardly count are not looked at."""
+        units, cjk = self.wordings.units, self.wordings.cjk
+        out = np.zeros(len(probability), bool)
+        for pair in np.flatnonzero(probability >= _NEGLIGIBLE).tolist():
+            out[pair] = is_grounded(names[hits.query[pair]].units, units[hits.term[pair]], cjk=cjk)
+        return out
 
     def _is_lone_unknown(self, name: Name) -> bool:
         """Whether a name is one short word that no wording has: an abbreviation nobody explained."""
@@ -212,10 +267,14 @@ class IcdCascade:
     def _decide(self, draft: _Draft, neighbours: Sequence[Neighbour], top_k: int) -> IcdMatch:
         system = self.system
         rows = draft.rows
-        if draft.stage is Stage.UNMAPPED and rows:
+        barred = draft.closed or draft.past
+        if draft.stage is Stage.UNMAPPED and draft.grounded and not barred:
             enough = rows[0][1] >= self._min_score and self._margin(rows) >= self._min_margin
             draft.stage = Stage.FUZZY if enough else Stage.UNMAPPED
-        if draft.stage is Stage.UNMAPPED and (borrowed := self._borrow(draft, neighbours)):
+        borrowed = None
+        if draft.stage is Stage.UNMAPPED and not barred:
+            borrowed = self._borrow(draft, neighbours)
+        if borrowed:
             draft.stage = Stage.NEIGHBOUR
             rows = [borrowed, *(pair for pair in rows if pair[0] != borrowed[0])]
         if draft.sure:
@@ -230,7 +289,7 @@ class IcdCascade:
             return IcdMatch(draft.text, draft.stage, None, None, score, margin, candidates, draft.qualifiers)
         code, title = system.codes[listed[0][0]], system.titles[listed[0][0]]
         leaf = system.codes[system.unspecified_leaf(listed[0][0])]
-        if draft.stage is Stage.CODE and (key := code_key(draft.text)) in system.extended:
+        if draft.stage is Stage.CODE and (key := code_key(draft.clean)) in system.extended:
             code = leaf = _dotted(key)
             title = system.extended[key][1]
         return IcdMatch(

@@ -52,7 +52,11 @@ class WordClasses(BaseModel):
     stop: frozenset[str]
     vague: frozenset[str]
     light: frozenset[str]
+    generic: frozenset[str]
+    ambiguous: frozenset[str]
+    edge: dict[str, str]
     cjk_light: str
+    cjk_generic: tuple[str, ...]
     cjk_relax: tuple[str, ...]
     numbered: frozenset[str]
     relax: tuple[frozenset[str], ...]
@@ -80,21 +84,37 @@ class Opposites(BaseModel):
 
 
 class Qualifier(BaseModel):
-    """A pattern that is taken out of a diagnosis and kept as a qualifier."""
+    """A pattern that is taken out of a diagnosis and kept as a qualifier.
+
+    Attributes:
+        name: of the qualifier.
+        pattern: what says it.
+        past: whether the diagnosis is then over, so that its own code would be wrong.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(min_length=1)
     pattern: str
+    past: bool = False
 
 
 class Denoising(BaseModel):
-    """Patterns of clutter around a diagnosis (``denoise.toml``), applied until nothing changes."""
+    """Patterns of clutter around a diagnosis (``denoise.toml``), applied until nothing changes.
+
+    Attributes:
+        remove: patterns that say nothing.
+        qualifiers: patterns that are kept.
+        absent: patterns of texts that deny a diagnosis.
+        nothing: texts, folded, that name no diagnosis.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     remove: tuple[str, ...]
     qualifiers: tuple[Qualifier, ...]
+    absent: tuple[str, ...]
+    nothing: frozenset[str]
 
 
 @lru_cache(maxsize=1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .canonical import loose_key, relaxed, strict_key
 from .opposites import contradicts
-from .system import CodeSystem, TermKind
+from .system import CodeSystem, TermKind, category_of
 from .wordings import Name, Wordings
 
 _AUTHORITY = {
@@ -55,18 +55,35 @@ class Found:
 def find_equal(name: Name, wordings: Wordings) -> Found | None:
     """The best equal wording of a name.
 
-    Titles and inclusion terms come before aliases and cross-references; among each, letters before canonical
-    words before words without the kind of name.
+    Titles and inclusion terms come before aliases and cross-references, except before an alias of this
+    project or the user letter for letter that has no title of its category beside it; among each, letters
+    before canonical words before words without the kind of name.
     """
     tables = ((wordings.literal, name.literal), (wordings.strict, name.strict), (wordings.loose, name.loose))
     levels = [(at, table.get(key, []) if key else []) for at, (table, key) in enumerate(tables)]
-    for wanted in _SOURCES:
-        for closeness, entries in levels:
+    own = [(0, _own_aliases(levels[0][1], levels[1][1], wordings))]
+    for wanted, chosen in (
+        ("exact", levels[:1]),
+        ("alias", own),
+        *((source, levels) for source in _SOURCES),
+    ):
+        for closeness, entries in chosen:
             if entries:
                 found = _best(name, wordings, entries, closeness)
                 if found.source == wanted and found.unique:
                     return found
     return None
+
+
+def _own_aliases(literal: Sequence[int], strict: Sequence[int], wordings: Wordings) -> list[int]:
+    """Hand-written aliases among equal letters, unless an equal title has their category."""
+
+    def category(entry: int) -> str:
+        return category_of(wordings.system.codes[wordings.rows[entry]])
+
+    own = [at for at in literal if wordings.kinds[at] == TermKind.ALIAS and not wordings.sources[at]]
+    titled = {category(at) for at in strict if wordings.kinds[at] == TermKind.TITLE} if own else ()
+    return [at for at in own if category(at) not in titled]
 
 
 def find_relaxed(name: Name, wordings: Wordings) -> Found | None:

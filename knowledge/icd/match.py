@@ -54,7 +54,7 @@ class IcdMatch:
             where unmapped.
         margin: lead over the best candidate of another category.
         candidates: best first, at most ``top_k``; present for unmapped texts too.
-        qualifiers: what clutter said: suspected, history, left, right, bilateral.
+        qualifiers: what clutter said: suspected, history, family, left, right, bilateral.
         leaf: the "unspecified" leaf below a code that is not itself a leaf, else the code.
     """
 

@@ -14,6 +14,7 @@ from .lexicon import opposites
 
 Pole = tuple[str, int]
 _SHORTEST_STEM = 4
+_ENDING = re.compile(r"(?<=[a-z]{4})(?:isms?|ias?|ics?|ical|ions?|ives?|tics?|al|y|ous|os[ei]s|ory|ed|e|s)$")
 
 
 @lru_cache(maxsize=1)
@@ -32,7 +33,7 @@ def _poles_of_word(word: str) -> tuple[Pole, ...]:
     for group, prefixes in enumerate(opposites().prefixes):
         for side, prefix in enumerate(prefixes):
             if word.startswith(prefix) and len(word) >= len(prefix) + _SHORTEST_STEM:
-                found.append((f"p{group}:{word[len(prefix) :]}", side))
+                found.append((f"p{group}:{_ENDING.sub('', word[len(prefix) :])}", side))
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...errors import InputError, SettingsError
 from .csv_list import decode_list
-from .lexicon import read_table
+from .lexicon import read_table, word_classes
 from .system import CodeSystem, RejectedRow, Term, TermKind, code_key
 
 _SQUARE = re.compile(r"\s*\[[^\]]*\]")
@@ -58,7 +58,7 @@ def shipped_aliases(system: CodeSystem) -> Iterator[Term]:
     for name in _SHIPPED:
         for row in read_table(name):
             at = _nearest(system, row["code"])
-            if at is not None:
+            if at is not None and not _is_ambiguous(row["alias"]):
                 source = row.get("source", "")
                 yield Term(
                     row["alias"],
@@ -66,6 +66,10 @@ def shipped_aliases(system: CodeSystem) -> Iterator[Term]:
                     TermKind.HINT if LIKELY in source or source.startswith("MESH") else TermKind.ALIAS,
                     source,
                 )
+
+
+def _is_ambiguous(alias: str) -> bool:
+    return any(text.strip().casefold() in word_classes().ambiguous for text in variants(alias))
 
 
 def _kind_of(source: str) -> TermKind:

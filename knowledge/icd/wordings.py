@@ -132,6 +132,8 @@ class Wordings:
                     kinds.append(int(term.kind))
                     vague.append(name.vague)
                     other.append(name.other)
+                elif int(term.kind) < kinds[at] and not term.source:
+                    kinds[at], self.sources[at] = int(term.kind), term.source
                 pairs[name.literal, at] = None
         self.rows, self.kinds = np.array(rows, np.int32), np.array(kinds, np.int8)
         self.vague, self.other = np.array(vague, bool), np.array(other, bool)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from wardround.knowledge.icd import IcdCascade, Neighbour, Stage, load_code_system
+from wardround.knowledge.icd.opposites import contradicts, english_poles
 
 
 @functools.cache
@@ -67,6 +68,7 @@ def test_spelling_word_order_and_word_form_do_not_matter(one, other):
         ("acquired hypothyroidism", "congenital hypothyroidism"),
         ("fracture of left clavicle", "fracture of right clavicle"),
         ("systolic heart failure", "diastolic heart failure"),
+        ("hypervolemia", "hypovolemia"),
     ],
 )
 def test_opposites_are_never_coded_alike(one, other):
@@ -83,10 +85,133 @@ def test_no_slip_turns_hyper_into_hypo(text):
     assert match.code is None or not match.code.startswith(("E00", "E01", "E02", "E03"))
 
 
+def test_a_word_and_its_opposite_contradict_whatever_their_endings():
+    assert contradicts(english_poles(["hypervolemia"]), english_poles(["hypovolemic"]))
+    assert contradicts(english_poles(["hypertensive"]), english_poles(["hypotension"]))
+    assert not contradicts(english_poles(["hyperthyroid"]), english_poles(["hyperthyroidism"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("history of stroke", "Z86.73"),
+        ("h/o TIA", "Z86.73"),
+        ("old MI", "I25.2"),
+        ("s/p MI", "I25.2"),
+        ("hx of PE", "Z86.711"),
+        ("h/o breast cancer", "Z85.3"),
+        ("history of diabetes", "E11.9"),
+        ("family history of breast cancer", "Z80.3"),
+        ("fhx of diabetes", "Z83.3"),
+        ("history of appendicitis", None),
+        ("family history of stroke of the left hand", None),
+        ("previous cellulitis", None),
+    ],
+)
+def test_what_is_over_gets_the_code_of_its_history_or_none(text, code):
+    assert cascade().map(text, [Neighbour("gout", "M10.9", 0.9)]).code == code
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no diabetes",
+        "No disease",
+        "without hypertension",
+        "denies asthma",
+        "negative for malignancy",
+        "1. no asthma",
+        "pneumonia ruled out",
+        "asthma: no",
+        "无糖尿病",
+        "没有高血压",
+        "糖尿病なし",
+        "none",
+        "N/A",
+        "healthy",
+        "Normal.",
+        "unknown",
+        "acute",
+        "nil",
+        "-",
+        "待查",
+        "異常なし",
+        "aaaaaaa",
+        "x",
+        "I10;E11.9",
+        "I10, E11.9",
+        "A00-B99",
+        "U99.99",
+        "a" * 1001,
+    ],
+)
+def test_what_names_no_diagnosis_is_unmapped_and_borrows_none(text):
+    assert cascade().map(text, [Neighbour("gout", "M10.9", 0.9)]).stage is Stage.UNMAPPED
+
+
+@pytest.mark.parametrize("text", ["Absence of kidney", "AAA", "nonalcoholic steatohepatitis"])
+def test_names_that_only_look_like_a_denial_are_coded(text):
+    assert cascade().map(text).code is not None
+
+
+@pytest.mark.parametrize("text", ["ｉ１０", "\u202eI10", "I\u200b10", " i10\t", "\x07I10", "Dx: I10"])
+def test_a_code_is_seen_through_widths_and_invisible_marks(text):
+    assert (cascade().map(text).code, cascade().map(text).stage) == ("I10", Stage.CODE)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("aortic stenosis", "I35.0"),
+        ("upper GI bleed", "K92.2"),
+        ("prostate ca", "C61"),
+        ("ca prostate", "C61"),
+        ("TB", "A15.9"),
+        ("CKD 3", "N18.30"),
+        ("CKD stage 3a", "N18.31"),
+        ("CKD5", "N18.5"),
+        ("SBO", "K56.609"),
+        ("white coat hypertension", "R03.0"),
+        ("diabetis", "E11.9"),
+        ("astma", "J45.909"),
+        ("exzema", "L30.9"),
+        ("perineal tear", "O70.9"),
+        ("acute on chronic heart failure", "I50.9"),
+        ("C diff", "A04.72"),
+        ("SOB", "R06.02"),
+        ("community-acquired pneumonia", "J18.9"),
+        ("CABG", "Z95.1"),
+        ("CP", None),
+    ],
+)
+def test_ward_shorthand_is_coded(text, code):
+    match = cascade().map(text)
+    assert code in (match.code, match.leaf)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("hypertension", None),
+        ("hypotension", None),
+        ("cholera", None),
+        ("acute disease", None),
+        ("pneumonias", "J18"),
+        ("asthmatic bronchitis", "J45"),
+    ],
+)
+def test_a_short_list_codes_only_names_that_share_a_word_with_it(text, code, tmp_path):
+    path = tmp_path / "short.csv"
+    path.write_text("code,title\nE11,diabetes\nJ45,asthma\nJ18,pneumonia\n", encoding="utf-8")
+    assert IcdCascade(load_code_system(path)).map(text).code == code
+
+
 def test_clutter_becomes_qualifiers():
     match = cascade().map("1. R/O acute appendicitis ?")
     assert match.code == "K35"
     assert match.qualifiers == ("suspected",)
+    assert cascade().map("1. renal tumour, malignant ?").qualifiers == ("suspected",)
+    assert cascade().map("asthma?").qualifiers == ("suspected",)
     assert cascade().map("(2) pneumonia (left)").qualifiers == ("left",)
     assert cascade().map("s/p cholecystitis").qualifiers == ("history",)
 

@@ -143,6 +143,13 @@ def test_chinese_opposites_are_never_coded_alike(zh, one, other):
     assert first.code != second.code
 
 
+@pytest.mark.parametrize(
+    "text", ["糖尿病家族史", "急性胰腺炎", "既往阑尾炎", "无肺炎", "慢性胃病", "否认高血压"]
+)
+def test_no_chinese_code_without_a_shared_name_or_for_what_is_not_there(zh, text):
+    assert zh.map(text).code is None
+
+
 def test_what_the_list_lacks_is_unmapped_with_candidates(zh):
     match = zh.map("妊娠剧吐")
     assert match.stage is Stage.UNMAPPED
