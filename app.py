@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
@@ -11,17 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 import platformdirs
 from llama_index.core.tools import BaseTool, QueryEngineTool, ToolMetadata
 
 from .agents import DeepEngine, StandardEngine, VoteEngine
 from .errors import IndexStoreError, InputError, SettingsError
 from .indexes.cases import CaseIndex, Report
-from .knowledge.calibration import FEWEST_EXAMPLES, ConfidenceCalibration
-from .knowledge.learned import CaseTable
+from .knowledge.calibration import FEWEST_EXAMPLES
 from .knowledge.learning import LearnedModels, learn, store, stored, unlearned
-from .knowledge.ranking import FEATURES
 from .knowledge.weights import ViewWeights
 from .models.base import TextEmbedder
 from .models.cache import EmbeddingCache
@@ -29,13 +25,13 @@ from .models.choose import embedder_from_settings, llm_from_settings
 from .models.ports import JsonLlm
 from .postprocessors.icd10 import Icd10Mapper
 from .query import ClinicalAnswer, ClinicalQuery
-from .records.asking import query_of
 from .records.demo import demo_records, demo_version
 from .records.intake import Source, admitting, reading
-from .records.progress import Tick, progress
+from .records.progress import progress
 from .records.schema import OutpatientRecord
 from .retrievers.case_ranker import CaseRanker
 from .retrievers.multi_view import MultiViewHybridRetriever
+from .retrievers.teaching import calibration_from, models_from
 from .routers.engine import ClinicalRouterQueryEngine
 from .routers.selector import ClinicalSelector
 from .settings import PrivacySettings, Settings
@@ -244,7 +240,15 @@ class Wardround:
         with progress("Learning") as tick:
             models = learn(self.cases.snapshot(), table=self._weights(), tick=tick)
             if records is not None:
-                taught = self._learned_elsewhere(records, tick)
+                with reading(records, self.settings.records) as (labelled, _):
+                    taught = models_from(
+                        labelled,
+                        self._weights(),
+                        tick,
+                        embedder=self.embedder,
+                        whitening=self.settings.embedder.whitening,
+                        **self._index_options(),
+                    )
                 models = replace(
                     models, weights=taught.weights, mix=taught.mix, calibration=taught.calibration,
                     report=models.report | {"from_records": taught.report},
@@ -262,50 +266,20 @@ class Wardround:
             InputError: too few labelled records.
         """
         models = self.ranker.models
-        if records is None:
-            with progress("Calibrating") as tick:
+        with progress("Calibrating") as tick:
+            if records is None:
                 learned = learn(self.cases.snapshot(), table=self._weights(), tick=tick)
-            calibration = learned.calibration
-        else:
-            calibration = self._calibration_on(records)
+                calibration = learned.calibration
+                models = models if models.scorer else learned  # a calibration fits only what it was made for
+            else:
+                with reading(records, self.settings.records) as (labelled, _):
+                    calibration = calibration_from(self.ranker, labelled, tick)
         if calibration is None:
             raise InputError(
                 f"fewer than {FEWEST_EXAMPLES} records have a diagnosis, too few to calibrate on; give more"
             )
         self._keep(replace(models, calibration=calibration))
         return {"examples": calibration.examples, "right": calibration.base_rate, **calibration.to_json()}
-
-    def _calibration_on(self, records: Source) -> ConfidenceCalibration | None:
-        space = CaseTable(self.cases.snapshot(), self.ranker.models.mode, read_texts=False).space
-        signs, right = [], []
-        with reading(records, self.settings.records) as (labelled, _), progress("Calibrating") as tick:
-            for record in labelled:
-                if not record.diagnoses:
-                    continue
-                ranking = self.ranker.rank(query_of(record))
-                main = record.diagnoses[0]
-                leader = ranking.diagnoses[0].label if ranking.diagnoses else None
-                signs.append(ranking.signs)
-                right.append(leader == space.key(main.name, main.code))
-                tick(1)
-        if len(signs) < FEWEST_EXAMPLES:
-            return None
-        return ConfidenceCalibration.fit(FEATURES, np.stack(signs), np.array(right, bool))
-
-    def _learned_elsewhere(self, records: Source, tick: Tick) -> LearnedModels:
-        """What another set of records teaches, from an index of its own that is thrown away."""
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            reading(records, self.settings.records) as (labelled, _),
-        ):
-            index = CaseIndex.build(
-                labelled,
-                Path(folder) / "cases",
-                embedder=self.embedder,
-                whitening=self.settings.embedder.whitening,
-                **self._index_options(),
-            )
-            return learn(index, table=self._weights(), tick=tick)
 
     def _keep(self, models: LearnedModels) -> dict[str, Any]:
         store(self.cases, models)

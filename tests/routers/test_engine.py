@@ -10,6 +10,8 @@ from llama_index.core.schema import QueryBundle
 from llama_index.core.tools.types import ToolMetadata
 from wardround.app import Wardround
 from wardround.errors import InputError, SettingsError
+from wardround.indexes.cases import CaseIndex
+from wardround.models.use import UseEmbedder
 from wardround.query import ClinicalAnswer, ClinicalQuery, Confidence, Lane, Task
 from wardround.records import generate_records
 from wardround.routers.selector import ClinicalSelector
@@ -171,3 +173,26 @@ def test_what_another_process_deleted_is_shown_no_more(tmp_path: Path) -> None:
     gone = serving.query(CASE).source_nodes[0].node_id
     other.delete_cases([gone])
     assert gone not in {node.node_id for node in serving.query(CASE).source_nodes}
+
+
+def test_calibrating_an_index_that_learned_nothing_learns_what_the_calibration_is_for(tmp_path: Path) -> None:
+    cases = CaseIndex.build(
+        generate_records(60, seed=5, languages=("en",)), tmp_path / "cases", embedder=UseEmbedder()
+    )
+    app = Wardround(Settings(cache=tmp_path / "cache"), cases=cases)
+    assert app.ranker.models.scorer is None
+    assert app.calibrate()["examples"] == 60
+    assert app.ranker.models.scorer is not None
+    assert app.query(CASE).details.confidence is not None
+
+
+def test_other_labelled_records_teach_weights_mix_and_calibration(app: Wardround) -> None:
+    others = list(generate_records(50, seed=99, languages=("en",)))
+    scorer = app.ranker.models.scorer
+    assert scorer is not None
+    assert app.fit(others)["from_records"]["records"] == 50
+    assert app.ranker.models.scorer is not None
+    assert app.ranker.models.scorer.keys == scorer.keys
+    assert app.calibrate(others)["examples"] == 50
+    with pytest.raises(InputError, match="too few to calibrate"):
+        app.calibrate(others[:10])
